@@ -1,0 +1,291 @@
+"""Routes for jobs: ask, look, explain, stop."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from danlu.access.gate import Principal
+from danlu.api.answers import EventList, Job, JobDetail, JobList, Submitted, Why
+from danlu.api.problems import ApiProblem, not_found
+from danlu.api.services import Our, Services, Who
+from danlu.api.views import (
+    attempt_view,
+    event_view,
+    job_view,
+    settled_view,
+    task_views,
+    waiting_view,
+)
+from danlu.control.active import Active
+from danlu.sched.explain import explain
+from danlu.spec.codec import from_values
+from danlu.spec.complete import Submission, read_submissions
+from danlu.spec.native import to_native, to_yaml
+from danlu.spec.read import LARGEST_FILE
+from danlu.spec.states import State
+from danlu.spec.units import format_size
+from danlu.store import events as event_store
+from danlu.store import jobs as job_store
+from danlu.store.rows import JobRow
+
+router = APIRouter(prefix="/jobs", tags=["jobs"])
+Values = dict[str, Any]
+
+_SUBMIT_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": {"$ref": "#/components/schemas/JobRequest"}},
+            "application/yaml": {"schema": {"type": "string"}},
+        },
+    }
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=Submitted,
+    openapi_extra=_SUBMIT_BODY,
+    responses={200: {"model": Submitted, "description": "These ids were submitted before"}},
+)
+async def submit(
+    request: Request, response: Response, our: Our, who: Who, dry_run: bool = False
+) -> Values:
+    """Queues one job or several: JSON or YAML, several documents or a list; all or none.
+
+    An `id` (UUID) in a job makes the request repeatable: the same id is the same job.
+    """
+    asked = await _read(request, our)
+    if dry_run:
+        response.status_code = 200
+        return {"jobs": [], "notes": [], "previews": await _previews(our, who, asked)}
+    rows, new = await our.submitter.submit(asked, who.name)
+    response.status_code = 201 if new else 200
+    return {"jobs": [job_view(row) for row in rows], "notes": [], "previews": []}
+
+
+async def _read(request: Request, our: Services) -> list[Submission]:
+    length = request.headers.get("content-length", "")
+    if length.isdigit() and int(length) > LARGEST_FILE:
+        raise ApiProblem(
+            413,
+            "too_large",
+            f"The job file is larger than {format_size(LARGEST_FILE)}",
+            f"任务文件超过 {format_size(LARGEST_FILE)}",
+        )
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LARGEST_FILE:
+            break  # reading it as a job tells what is wrong
+    media_type = request.headers.get("content-type")
+    return read_submissions(bytes(body), media_type, our.controller.defaults)
+
+
+async def _previews(our: Services, who: Principal, asked: list[Submission]) -> list[Values]:
+    previews = []
+    for number, job in enumerate(asked, 1):
+        verdict = await our.submitter.preview(job, who.name, number, len(asked))
+        previews.append({"spec": to_native(job.spec), "why": waiting_view(verdict)})
+    return previews
+
+
+@router.get("", response_model=JobList)
+async def list_jobs(
+    our: Our,
+    who: Who,
+    state: Annotated[str | None, Query(description="states, with commas between")] = None,
+    owner: str | None = None,
+    name: str | None = None,
+    active: bool = False,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    before: Annotated[
+        int | None, Query(ge=1, le=2**62, description="`next` of the last page")
+    ] = None,
+) -> Values:
+    """The newest first."""
+    states = _states(state)
+    rows = await our.controller.rooms.store.read(
+        lambda tx: job_store.list_jobs(
+            tx,
+            states=states,
+            owner=owner,
+            name=name,
+            active=active,
+            limit=limit + 1,
+            before_seq=before,
+        )
+    )
+    more = len(rows) > limit
+    rows = rows[:limit]
+    views = [job_view(row, _running_attempt(our, row)) for row in rows]
+    return {"jobs": views, "next": rows[-1].seq if more else None}
+
+
+@router.get("/{ref}", response_model=JobDetail)
+async def show(ref: str, our: Our, who: Who) -> Values:
+    row = await one(our, who, ref)
+    attempts = await our.lookup.attempts(row.id)
+    spec = from_values(row.spec)
+    latest = attempts[-1] if attempts else None
+    view = job_view(row, latest, spec)
+    view["spec"] = to_native(spec)
+    view["tasks"] = task_views(spec, latest)
+    view["attempts"] = [attempt_view(attempt) for attempt in attempts]
+    return view
+
+
+@router.get("/{ref}/wait", response_model=Job)
+async def wait(
+    ref: str,
+    our: Our,
+    who: Who,
+    timeout: Annotated[float, Query(ge=0, le=300)] = 30,  # noqa: ASYNC109
+) -> Values:
+    """Answers when the job has ended, at the latest after `timeout` seconds."""
+    row = await one(our, who, ref)
+    bulletin = our.controller.rooms.bulletin
+    deadline = time.monotonic() + timeout
+    while not row.state.final:
+        waiter = bulletin.subscribe(row.id)
+        fresh = await our.lookup.job(row.id)
+        row = fresh or row
+        left = deadline - time.monotonic()
+        if row.state.final or left <= 0:
+            bulletin.unsubscribe(row.id, waiter)
+            break
+        await bulletin.wait(row.id, waiter, left)
+    return job_view(row, await our.lookup.latest_attempt(row))
+
+
+@router.get("/{ref}/why", response_model=Why)
+async def why(ref: str, our: Our, who: Who) -> Values:
+    """Why it waits, or how it ended."""
+    row = await one(our, who, ref)
+    job = our.controller.rooms.jobs.get(row.id)
+    if job is not None and job.waiting is not None:
+        controller = our.controller
+        return waiting_view(explain(controller.snapshot(), controller.policy, row.id))
+    return settled_view(job_view(row))
+
+
+@router.get("/{ref}/events", response_model=EventList)
+async def events(
+    ref: str,
+    our: Our,
+    who: Who,
+    after: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+) -> Values:
+    row = await one(our, who, ref)
+    found = await our.controller.rooms.store.read(
+        lambda tx: event_store.events_of(tx, row.id, after, limit)
+    )
+    return {"events": [event_view(event) for event in found]}
+
+
+@router.get(
+    "/{ref}/spec", response_model=None, responses={200: {"content": {"application/yaml": {}}}}
+)
+async def spec(
+    ref: str, our: Our, who: Who, format: Annotated[str, Query(pattern="^(yaml|json)$")] = "yaml"
+) -> Response | Values:
+    """The native job file that asks for this job again."""
+    row = await one(our, who, ref)
+    found = from_values(row.spec)
+    if format == "json":
+        return to_native(found)
+    return Response(to_yaml(found), media_type="application/yaml")
+
+
+class StopOrder(BaseModel):
+    grace: Annotated[float | None, Field(ge=0, le=86400)] = None
+    now: bool = False
+
+
+@router.post("/{ref}/stop", response_model=JobList)
+async def stop(
+    ref: str, our: Our, who: Who, order: Annotated[StopOrder | None, Body()] = None
+) -> Values:
+    """Stops a job, or every element of an array. Stopping an ended job changes nothing."""
+    rows = await several(our, who, ref)
+    order = order or StopOrder()
+    grace = 0.0 if order.now else order.grace
+    for row in rows:
+        job = our.controller.rooms.jobs.get(row.id)
+        if job is not None:
+            await our.controller.stop(job, who.name, grace)
+    fresh = [await our.lookup.job(row.id) or row for row in rows]
+    return {"jobs": [job_view(row) for row in fresh], "next": None}
+
+
+@router.post("/{ref}/rerun", status_code=201, response_model=Submitted)
+async def rerun(ref: str, our: Our, who: Who) -> Values:
+    """The same job once more, under a new number."""
+    row = (await several(our, who, ref))[0]
+    asked = [Submission(from_values(row.spec))]
+    rows, _ = await our.submitter.submit(asked, who.name)
+    return {"jobs": [job_view(new) for new in rows], "notes": [], "previews": []}
+
+
+@router.post("/{ref}/hold", response_model=JobList)
+async def hold(ref: str, our: Our, who: Who) -> Values:
+    """Keeps a queued job in the queue until it is released."""
+    return await _hold(our, who, ref, True)
+
+
+@router.post("/{ref}/release", response_model=JobList)
+async def release(ref: str, our: Our, who: Who) -> Values:
+    return await _hold(our, who, ref, False)
+
+
+async def _hold(our: Services, who: Principal, ref: str, hold: bool) -> Values:
+    rows = await several(our, who, ref)
+    jobs = [our.controller.rooms.jobs.get(row.id) for row in rows]
+    waiting: list[Active] = [job for job in jobs if job is not None and job.waiting is not None]
+    if not waiting:
+        raise ApiProblem(
+            409, "not_queued", f"{ref} does not wait in the queue", f"{ref} 不在队列中"
+        )
+    for job in waiting:
+        await our.controller.hold(job, hold, who.name)
+    fresh = [await our.lookup.job(row.id) or row for row in rows]
+    return {"jobs": [job_view(row) for row in fresh], "next": None}
+
+
+async def several(our: Services, who: Principal, ref: str) -> list[JobRow]:
+    rows = await our.lookup.jobs(ref, who.name)
+    if not rows:
+        shown = ref.replace("~", "/")[:100]
+        raise not_found(f"job {shown}", f"任务 {shown}")
+    return rows
+
+
+async def one(our: Services, who: Principal, ref: str) -> JobRow:
+    """The job a reference names; of an array, its first element."""
+    return (await several(our, who, ref))[0]
+
+
+def _states(text: str | None) -> list[State]:
+    if not text:
+        return []
+    try:
+        return [State(part.strip()) for part in text.split(",") if part.strip()]
+    except ValueError:
+        known = ", ".join(State)
+        raise ApiProblem(
+            422,
+            "invalid_request",
+            f"state: {text[:100]!r} is not a list of states; there are: {known}",
+            f"state：{text[:100]!r} 不是状态列表；可用：{known}",
+        ) from None
+
+
+def _running_attempt(our: Services, row: JobRow) -> Any:
+    job = our.controller.rooms.jobs.get(row.id)
+    return job.attempt if job is not None else None

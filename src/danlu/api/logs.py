@@ -1,0 +1,84 @@
+"""Routes for logs: read, follow, search, download."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import StreamingResponse
+
+from danlu.access.gate import Principal
+from danlu.api.answers import Matches
+from danlu.api.jobs import one
+from danlu.api.problems import not_found
+from danlu.api.services import Our, Services, Who
+from danlu.control.logs import Wanted
+from danlu.spec.codec import from_values
+
+router = APIRouter(prefix="/jobs", tags=["logs"])
+
+Task = Annotated[int, Query(ge=0, le=1_000_000)]
+Number = Annotated[int | None, Query(ge=1, le=1_000_000, description="one attempt; else all")]
+
+
+async def _wanted(
+    our: Services, who: Principal, ref: str, task: int, stream: str, attempt: int | None
+) -> Wanted:
+    row = await one(our, who, ref)
+    if task >= from_values(row.spec).tasks:
+        raise not_found(f"task {task} in {row.ref}", f"子任务 {task}（{row.ref}）")
+    return Wanted(row, task, stream, attempt)
+
+
+@router.get(
+    "/{ref}/logs",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/octet-stream": {}}}},
+)
+async def read(
+    ref: str,
+    our: Our,
+    who: Who,
+    task: Task = 0,
+    stream: Annotated[str, Query(pattern="^(out|err)$")] = "out",
+    attempt: Number = None,
+    offset: Annotated[int, Query(ge=0, le=2**60)] = 0,
+    limit: Annotated[int | None, Query(ge=0, le=2**60)] = None,
+    tail: Annotated[int | None, Query(ge=0, le=1_000_000, description="the last lines")] = None,
+    follow: bool = False,
+) -> StreamingResponse:
+    """What the task printed, byte for byte. `offset` counts over all attempts, or in one."""
+    wanted = await _wanted(our, who, ref, task, stream, attempt)
+    logs = our.logs
+    if tail is not None:
+        offset = await logs.tail_offset(wanted, tail)
+    pieces: AsyncIterator[bytes]
+    pieces = logs.follow(wanted, offset) if follow else logs.read(wanted, offset, limit)
+    headers = {
+        "X-Log-Offset": str(offset),
+        "X-Log-Size": str(await logs.size(wanted)),
+        "Cache-Control": "no-store",
+    }
+    return StreamingResponse(pieces, media_type="application/octet-stream", headers=headers)
+
+
+@router.get("/{ref}/logs/search", response_model=Matches)
+async def search(
+    ref: str,
+    our: Our,
+    who: Who,
+    q: Annotated[str, Query(min_length=1, max_length=1000)],
+    task: Task = 0,
+    stream: Annotated[str, Query(pattern="^(out|err)$")] = "out",
+    attempt: Number = None,
+    ignore_case: bool = False,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
+) -> dict[str, Any]:
+    """Lines that hold `q`, as plain text."""
+    wanted = await _wanted(our, who, ref, task, stream, attempt)
+    matches, more = await our.logs.search(wanted, q, ignore_case, limit)
+    return {
+        "matches": [{"offset": m.offset, "line": m.line, "text": m.text} for m in matches],
+        "more": more,
+    }

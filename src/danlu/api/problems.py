@@ -1,0 +1,145 @@
+"""Errors as the API tells them: one shape, both languages, what to do next."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from danlu.engines.api import Unreachable
+from danlu.spec.errors import SpecError
+from danlu.store.errors import StoreError
+
+log = logging.getLogger("danlu.api")
+
+
+class ErrorDetail(BaseModel):
+    key: str = ""
+    value: Any = None
+    line: int | None = None
+    job: int | None = None
+    message_en: str
+    message_zh: str
+
+
+class ErrorBody(BaseModel):
+    code: str = Field(examples=["not_found"])
+    message_en: str = Field(examples=["There is no job mnist-3"])
+    message_zh: str = Field(examples=["没有任务 mnist-3"])
+    details: list[ErrorDetail] = []
+
+
+class ErrorAnswer(BaseModel):
+    error: ErrorBody
+
+
+class ApiProblem(Exception):
+    """Raised by routes; becomes an answer of this status."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        en: str,
+        zh: str,
+        details: list[dict[str, Any]] | None = None,
+    ) -> None:
+        super().__init__(en)
+        self.status = status
+        self.code = code
+        self.en = en
+        self.zh = zh
+        self.details = details or []
+
+
+def not_found(what_en: str, what_zh: str) -> ApiProblem:
+    return ApiProblem(404, "not_found", f"There is no {what_en}", f"没有{what_zh}")
+
+
+def answer(problem: ApiProblem) -> JSONResponse:
+    body = {
+        "error": {
+            "code": problem.code,
+            "message_en": problem.en,
+            "message_zh": problem.zh,
+            "details": problem.details,
+        }
+    }
+    headers = {"WWW-Authenticate": "Bearer"} if problem.status == 401 else None
+    return JSONResponse(body, problem.status, headers)
+
+
+def from_spec(error: SpecError) -> ApiProblem:
+    details = [dict(problem.values()) for problem in error.problems]
+    return ApiProblem(422, "invalid_job", "The job cannot be accepted", "任务无法接受", details)
+
+
+def install(app: FastAPI) -> None:
+    async def api_problem(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, ApiProblem)
+        return answer(error)
+
+    async def spec_error(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, SpecError)
+        return answer(from_spec(error))
+
+    async def store_error(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, StoreError)
+        return answer(ApiProblem(503, "database", error.en, error.zh))
+
+    async def engine_away(request: Request, error: Exception) -> JSONResponse:
+        return answer(
+            ApiProblem(
+                503,
+                "engine",
+                f"The engine does not answer: {error}. Tasks go on; try again",
+                f"引擎没有响应：{error}。任务不受影响，请稍后重试",
+            )
+        )
+
+    async def bad_request(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        details = [_parameter(found) for found in error.errors()[:50]]
+        return answer(
+            ApiProblem(422, "invalid_request", "The request is not valid", "请求不合法", details)
+        )
+
+    async def http_error(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        words = {
+            404: ("not_found", "There is nothing at this address", "此地址没有内容"),
+            405: ("method_not_allowed", "This address does not take that method", "不支持该方法"),
+        }
+        code, en, zh = words.get(error.status_code, ("http", str(error.detail), str(error.detail)))
+        response = answer(ApiProblem(error.status_code, code, en, zh))
+        if error.headers:
+            response.headers.update(error.headers)
+        return response
+
+    app.add_exception_handler(ApiProblem, api_problem)
+    app.add_exception_handler(SpecError, spec_error)
+    app.add_exception_handler(StoreError, store_error)
+    app.add_exception_handler(Unreachable, engine_away)
+    app.add_exception_handler(RequestValidationError, bad_request)
+    app.add_exception_handler(HTTPException, http_error)
+
+
+def _parameter(found: Any) -> dict[str, Any]:
+    place = [str(part) for part in found.get("loc", ())]
+    key = ".".join(place[1:] or place)
+    value = found.get("input")
+    shown = value if isinstance(value, str | int | float | bool) or value is None else str(value)
+    if isinstance(shown, str):
+        shown = shown[:200]
+    message = str(found.get("msg", "not valid"))
+    return {
+        "key": key,
+        "value": shown,
+        "message_en": f"{key}: {message}",
+        "message_zh": f"{key}：不合法（{message}）",
+    }

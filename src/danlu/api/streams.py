@@ -1,0 +1,150 @@
+"""WebSockets into a task: its input, and commands inside it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from typing import Any
+
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+
+from danlu.api.jobs import several
+from danlu.api.problems import ApiProblem
+from danlu.api.services import Services, socket_principal
+from danlu.engines.api import Duplex, InDoubt, Refused, TaskRef, Tty, Unreachable
+from danlu.store.errors import StoreError
+
+router = APIRouter(prefix="/jobs", tags=["streams"])
+
+INPUT, STDOUT, STDERR, RESIZE, EXIT, END_OF_INPUT = 0, 1, 2, 3, 4, 5
+_REFUSED = 4403
+_NOT_THERE = 4404
+_LATEST_START = 24 * 3600.0
+
+
+@router.websocket("/{ref}/attach")
+async def attach(socket: WebSocket, ref: str, task: int = 0) -> None:
+    """Input only: what the task prints is its log. Waits for the task to start."""
+    await _serve(socket, ref, task, None)
+
+
+@router.websocket("/{ref}/exec")
+async def execute(
+    socket: WebSocket,
+    ref: str,
+    argv: str,
+    task: int = 0,
+    tty: bool = False,
+    rows: int = 24,
+    cols: int = 80,
+    term: str = "xterm-256color",
+) -> None:
+    """Runs a command inside the task."""
+    words = _words(argv)
+    if words is None:
+        await _refuse(socket, _REFUSED, "argv: not a JSON list of words")
+        return
+    terminal = Tty(rows, cols, term) if tty else None
+    await _serve(socket, ref, task, (words, terminal))
+
+
+async def _serve(
+    socket: WebSocket, ref: str, task: int, command: tuple[list[str], Tty | None] | None
+) -> None:
+    who = await socket_principal(socket)
+    if who is None:
+        await _refuse(socket, _REFUSED, "not signed in")
+        return
+    our: Services = socket.app.state.services
+    try:
+        row = (await several(our, who, ref))[0]
+        place = await _running(our, row.id, task, wait=command is None)
+        if command is None:
+            duplex = await our.controller.rooms.engine.attach(place)
+        else:
+            duplex = await our.controller.rooms.engine.exec(place, command[0], command[1])
+    except ApiProblem as problem:
+        await _refuse(socket, _NOT_THERE, problem.en)
+        return
+    except (Refused, Unreachable, InDoubt, StoreError, OSError) as trouble:
+        await _refuse(socket, _NOT_THERE, str(trouble))
+        return
+    await socket.accept()
+    await _relay(socket, duplex)
+
+
+async def _running(our: Services, job_id: str, task: int, wait: bool) -> TaskRef:
+    rooms = our.controller.rooms
+    while True:
+        waiter = rooms.bulletin.subscribe(job_id)
+        job = rooms.jobs.get(job_id)
+        if job is not None and job.launched and job.attempt is not None:
+            rooms.bulletin.unsubscribe(job_id, waiter)
+            if not 0 <= task < len(job.shapes):
+                raise ApiProblem(404, "not_found", f"It has no task {task}", f"没有子任务 {task}")
+            return TaskRef(job.attempt.id, task, job_id)
+        if job is None or not wait:
+            rooms.bulletin.unsubscribe(job_id, waiter)
+            raise ApiProblem(409, "not_running", "It is not running", "它没有在运行")
+        await rooms.bulletin.wait(job_id, waiter, _LATEST_START)
+
+
+async def _relay(socket: WebSocket, duplex: Duplex) -> None:
+    inward = asyncio.create_task(_inward(socket, duplex))
+    outward = asyncio.create_task(_outward(socket, duplex))
+    try:
+        await asyncio.wait({inward, outward}, return_when=asyncio.FIRST_COMPLETED)
+        if outward.done():
+            with contextlib.suppress(Exception):
+                code = await duplex.exit_code()
+                await socket.send_bytes(bytes([EXIT]) + json.dumps({"code": code}).encode())
+                await socket.close()
+    finally:
+        for task in (inward, outward):
+            task.cancel()
+        await asyncio.gather(inward, outward, return_exceptions=True)
+        await duplex.close()
+
+
+async def _inward(socket: WebSocket, duplex: Duplex) -> None:
+    try:
+        while True:
+            frame = await socket.receive_bytes()
+            kind, body = frame[:1], frame[1:]
+            if kind == bytes([INPUT]):
+                await duplex.send(body)
+            elif kind == bytes([END_OF_INPUT]):
+                await duplex.send_eof()
+            elif kind == bytes([RESIZE]):
+                size = json.loads(body)
+                await duplex.resize(int(size["rows"]), int(size["cols"]))
+    except (WebSocketDisconnect, OSError, ValueError, KeyError, TypeError):
+        return
+
+
+async def _outward(socket: WebSocket, duplex: Duplex) -> None:
+    with contextlib.suppress(WebSocketDisconnect, OSError, RuntimeError):
+        while (piece := await duplex.receive()) is not None:
+            stream, data = piece
+            await socket.send_bytes(bytes([STDERR if stream == 2 else STDOUT]) + data)
+
+
+async def _refuse(socket: WebSocket, code: int, why: str) -> None:
+    # Accepted first: a client of a refused handshake would never see the reason.
+    await socket.accept()
+    with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+        await socket.close(code, why.encode()[:120].decode("utf-8", "ignore"))
+
+
+def _words(argv: str) -> list[str] | None:
+    try:
+        words: Any = json.loads(argv)
+    except ValueError:
+        return None
+    good = (
+        isinstance(words, list)
+        and words
+        and all(isinstance(w, str) and "\0" not in w for w in words)
+    )
+    return words if good else None

@@ -1,0 +1,129 @@
+"""Every failure as a sentence and an exit code; a traceback only where DANLU_DEBUG asks for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from danlu.cli import codes
+from danlu.cli.options import UsageError
+from danlu.cli.texts import pick, t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from danlu.sdk.errors import ApiError
+
+
+class Failure(Exception):
+    """A command that cannot go on; `key` names the text that says why and what to do."""
+
+    def __init__(self, key: str, code: int = codes.TROUBLE, **params: object) -> None:
+        super().__init__(key)
+        self.key = key
+        self.code = code
+        self.params = params
+
+
+def complain(text: str) -> None:
+    """One message on the error stream; a closed one is no reason to fail in another way."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.write(f"danlu: {text}\n")
+        sys.stderr.flush()
+    except OSError:
+        pass
+
+
+def explain(error: BaseException) -> int:
+    """Says what happened on stderr and gives the exit code."""
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else codes.OK
+    if isinstance(error, BrokenPipeError):
+        # Whoever read us has gone; the buffered rest must not fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return codes.SIGNALLED + codes.SIGPIPE
+    if isinstance(error, KeyboardInterrupt):
+        return codes.SIGNALLED + codes.SIGINT
+    if os.environ.get("DANLU_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, UsageError):
+        complain(t(error.key, **error.params))
+        where = f"danlu {error.command} --help" if error.command else "danlu help"
+        complain(t("usage.see_help", command=where))
+        return codes.USAGE
+    if isinstance(error, Failure):
+        complain(t(error.key, **error.params))
+        return error.code
+    return _explain_server(error)
+
+
+def _explain_server(error: BaseException) -> int:
+    from danlu.sdk import errors
+    from danlu.sdk.context import ContextError
+
+    if isinstance(error, errors.ApiError):
+        return explain_api(error)
+    if isinstance(error, errors.Unreachable):
+        complain(t("server.unreachable", where=error.where, cause=error.cause))
+        return codes.TROUBLE
+    if isinstance(error, errors.Lost):
+        complain(t("server.lost", where=error.where, cause=error.cause))
+        return codes.TROUBLE
+    if isinstance(error, errors.NoServer):
+        name = str(error)
+        complain(t("server.no_context", name=name) if name else t("server.none"))
+        return codes.TROUBLE
+    if isinstance(error, errors.BadAddress):
+        complain(t("server.bad_address", address=str(error)))
+        return codes.USAGE
+    if isinstance(error, errors.ProtocolError):
+        complain(t("server.strange", cause=str(error)))
+        return codes.TROUBLE
+    if isinstance(error, ContextError):
+        complain(t("context.unreadable", path=error.path, cause=error.cause))
+        return codes.TROUBLE
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        complain(t("file.trouble", cause=f"{place}{error.strerror or error}"))
+        return codes.TROUBLE
+    complain(t("internal", kind=type(error).__name__, cause=str(error)))
+    return codes.INTERNAL
+
+
+def explain_api(error: ApiError, source: str = "", lines: int = 0) -> int:
+    """The server's refusal. `source` and `lines`: the job file it speaks of and its length."""
+    if error.details:
+        complain(pick(error, "message") or t("server.refused", status=error.status))
+        for detail in error.details:
+            sys.stderr.write(f"  {_place(detail, source, lines)}{_problem(detail)}\n")
+    else:
+        complain(pick(error, "message") or t("server.refused", status=error.status))
+    if error.status == 401:
+        complain(t("server.login"))
+    return exit_code(error.status)
+
+
+def _place(detail: dict[str, object], source: str, lines: int) -> str:
+    line = detail.get("line")
+    # Lines beyond the file's own are those that options added.
+    if not source or not isinstance(line, int) or line > lines:
+        return ""
+    return f"{source}:{line}: "
+
+
+def _problem(detail: dict[str, object]) -> str:
+    text = str(pick(detail, "message") or "")
+    key = str(detail.get("key") or "")
+    return text if not key or text.startswith(key) else f"{key}: {text}"
+
+
+def exit_code(status: int) -> int:
+    if status in (401, 403):
+        return codes.DENIED
+    if status == 404:
+        return codes.NOT_FOUND
+    if status == 409:
+        return codes.CONFLICT
+    return codes.USAGE if 400 <= status < 500 and status != 429 else codes.TROUBLE

@@ -1,0 +1,168 @@
+"""Job files as text: just enough to add keys without reading YAML.
+
+The server reads YAML; a YAML library would cost the command line more than everything else it does.
+What is needed here is only to see which keys stand at a document's left edge, to blank them out
+and to put others at its end. Lines never move, so the server's line numbers are the file's.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LARGEST = 8 * 1024 * 1024
+
+
+class NotEditable(Exception):
+    """A document whose top level is not written as `key: value` lines."""
+
+
+class Document:
+    """One job of a file."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines  # with their ends; a separator stands first where there is one
+        self.added: dict[str, Any] = {}
+        self.is_empty = not any(_significant(line) for line in lines)
+        self.keys: dict[str, tuple[int, int]] | None = _top_keys(lines)
+
+    def has(self, key: str) -> bool:
+        return key in self.added or bool(self.keys and key in self.keys)
+
+    def set(self, key: str, value: Any) -> None:
+        """Replaces a top-level key or adds it."""
+        if self.keys is None:
+            raise NotEditable
+        if key in self.keys:
+            first, last = self.keys.pop(key)
+            for at in range(first, last):
+                self.lines[at] = _line_end(self.lines[at])
+        self.added[key] = value
+
+    def offer(self, key: str, value: Any) -> None:
+        """Adds a key if the document can take it and has none."""
+        if self.keys is not None and not self.is_empty and not self.has(key):
+            self.added[key] = value
+
+    def text(self) -> str:
+        from danlu.sdk.fastjson import dumps
+
+        text = "".join(self.lines)
+        if self.added and text and not text.endswith("\n"):
+            text += "\n"
+        # JSON is YAML, on one line.
+        return text + "".join(f"{key}: {dumps(value)}\n" for key, value in self.added.items())
+
+
+class JobFile:
+    """A file of one job or several."""
+
+    def __init__(self, source: str, text: str) -> None:
+        self.source = source
+        self.lines = text.count("\n") + 1
+        self._json = _as_json(text)
+        self.documents = [] if self._json is not None else _split(text)
+
+    def set(self, keys: dict[str, Any]) -> None:
+        """Puts these keys into every job of the file. Raises NotEditable."""
+        for job in self._json or []:
+            job.update(keys)
+        for document in self.documents:
+            if not document.is_empty:
+                for key, value in keys.items():
+                    document.set(key, value)
+
+    def offer(self, key: str, value: Any, unless: tuple[str, ...] = ()) -> None:
+        """Gives every job that has none this key; `value` may be a function that makes one each."""
+        for job in self._json or []:
+            if not any(other in job for other in (key, *unless)):
+                job[key] = value() if callable(value) else value
+        for document in self.documents:
+            if not any(document.has(other) for other in unless):
+                document.offer(key, value() if callable(value) else value)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether every job carries an id, so that sending the file twice makes it once."""
+        jobs = self._json or []
+        documents = [each for each in self.documents if not each.is_empty]
+        return all("id" in job for job in jobs) and all(each.has("id") for each in documents)
+
+    def body(self) -> tuple[bytes, str]:
+        from danlu.sdk.fastjson import dumps
+
+        if self._json is not None:
+            return dumps(self._json).encode(), "application/json"
+        return "".join(each.text() for each in self.documents).encode(), "application/yaml"
+
+
+def _as_json(text: str) -> list[dict[str, Any]] | None:
+    from danlu.sdk.fastjson import loads
+
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        value = loads(text)
+    except (ValueError, RecursionError):
+        return None
+    jobs = value if isinstance(value, list) else [value]
+    return jobs if jobs and all(isinstance(job, dict) for job in jobs) else None
+
+
+def _split(text: str) -> list[Document]:
+    documents: list[list[str]] = [[]]
+    for line in _lines(text):
+        # A separator belongs to the document it opens, so that joining gives the file back.
+        if line.rstrip() == "---" or line.startswith(("--- ", "---\t")):
+            documents.append([])
+        documents[-1].append(line)
+    return [Document(lines) for lines in documents if lines]
+
+
+def _lines(text: str) -> list[str]:
+    # str.splitlines would also cut at form feeds and the like.
+    *whole, rest = text.split("\n")
+    return [f"{line}\n" for line in whole] + ([rest] if rest else [])
+
+
+def _significant(line: str) -> bool:
+    bare = line.strip("\ufeff \t\r\n")
+    return bool(bare) and not bare.startswith("#") and bare not in ("---", "...")
+
+
+def _line_end(line: str) -> str:
+    return line[len(line.rstrip("\r\n")) :]
+
+
+def _top_keys(lines: list[str]) -> dict[str, tuple[int, int]] | None:
+    """Where each key at the left edge begins and ends; None when there is anything else there."""
+    keys: dict[str, tuple[int, int]] = {}
+    current = ""
+    for at, line in enumerate(lines):
+        if line.rstrip() == "..." or (line.startswith("--- ") and _significant(line[4:])):
+            return None
+        if not _significant(line) or line[0] in " \t":
+            if not current and _significant(line):
+                return None
+            continue
+        if current and line.startswith(("- ", "-\n", "-\r")):
+            continue  # a list may stand at its key's own indentation
+        key = _key(line.removeprefix("\ufeff"))
+        if not key or key in keys:
+            return None
+        if current:
+            keys[current] = (keys[current][0], at)
+        keys[key] = (at, len(lines))
+        current = key
+    return keys
+
+
+def _key(line: str) -> str:
+    name, colon, value = line.partition(":")
+    if not colon or (value and value[0] not in " \t\r\n"):
+        return ""
+    name = name.strip()
+    if len(name) > 2 and name[0] == name[-1] and name[0] in "'\"":
+        name = name[1:-1]
+    return name if name.replace("-", "_").isidentifier() else ""

@@ -1,0 +1,211 @@
+"""Options by table: one description parses, explains itself and completes."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Option:
+    """One option of a command. Without a metavar it is a flag."""
+
+    __slots__ = ("long", "many", "metavar", "short", "words")
+
+    def __init__(
+        self, long: str, metavar: str = "", short: str = "", many: bool = False, words: str = ""
+    ) -> None:
+        self.long = long
+        self.metavar = metavar
+        self.short = short
+        self.many = many
+        self.words = words  # what completes it: words between spaces, or <job>, <file>, <dir>
+
+    @property
+    def names(self) -> list[str]:
+        return [f"-{self.short}", f"--{self.long}"] if self.short else [f"--{self.long}"]
+
+
+class Command:
+    """A command: where its code is, what it takes."""
+
+    __slots__ = (
+        "arguments",
+        "fewest",
+        "hidden",
+        "module",
+        "most",
+        "name",
+        "options",
+        "tail",
+        "words",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        module: str,
+        options: tuple[Option, ...] = (),
+        arguments: str = "",
+        fewest: int = 0,
+        most: int = 0,
+        words: str = "",
+        tail: bool = False,
+        hidden: bool = False,
+    ) -> None:
+        self.name = name
+        self.module = module
+        self.options = options
+        self.arguments = arguments  # as the usage line shows them
+        self.fewest = fewest
+        self.most = most  # -1: any number
+        self.words = words
+        self.tail = tail  # after its arguments come the words of another command
+        self.hidden = hidden
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood."""
+
+    def __init__(self, key: str, command: str = "", **params: object) -> None:
+        super().__init__(key)
+        self.key = key
+        self.command = command
+        self.params = params
+
+
+class Args:
+    """What was given."""
+
+    def __init__(self, command: Command) -> None:
+        self.command = command
+        self.words: list[str] = []
+        self.tail: list[str] | None = None
+        self._values: dict[str, list[str]] = {}
+
+    def add(self, name: str, value: str) -> None:
+        self._values.setdefault(name, []).append(value)
+
+    def flag(self, name: str) -> bool:
+        return name in self._values
+
+    def get(self, name: str) -> str | None:
+        """The last value given."""
+        found = self._values.get(name)
+        return found[-1] if found else None
+
+    def all(self, name: str) -> list[str]:
+        return self._values.get(name, [])
+
+    def integer(self, name: str) -> int | None:
+        value = self.get(name)
+        if value is None:
+            return None
+        try:
+            return int(value)
+        except ValueError:
+            raise UsageError(
+                "usage.not_a_number", self.command.name, option=f"--{name}", value=value
+            ) from None
+
+    @property
+    def given(self) -> Iterable[str]:
+        return self._values
+
+
+def parse(command: Command, words: list[str], common: tuple[Option, ...] = ()) -> Args:
+    """Reads the words after the command's name. Raises UsageError."""
+    return _Parser(command, common).read(words)
+
+
+class _Parser:
+    def __init__(self, command: Command, common: tuple[Option, ...]) -> None:
+        self.command = command
+        self.args = Args(command)
+        self.long = {o.long: o for o in (*common, *command.options)}
+        self.short = {o.short: o for o in (*common, *command.options) if o.short}
+
+    def read(self, words: list[str]) -> Args:
+        args, command = self.args, self.command
+        at = 0
+        while at < len(words):
+            word = words[at]
+            at += 1
+            if word == "--":
+                if command.tail:
+                    args.tail = words[at:]
+                else:
+                    args.words += words[at:]
+                break
+            if word.startswith("--"):
+                at += self._take_long(word, words[at:])
+            elif word.startswith("-") and word != "-":
+                at += self._take_short(word, words[at:])
+            elif command.tail and 0 <= command.most <= len(args.words):
+                args.tail = words[at - 1 :]
+                break
+            else:
+                args.words.append(word)
+        if not args.flag("help"):
+            self._check_count()
+        return args
+
+    def _take_long(self, word: str, after: list[str]) -> int:
+        name, equals, value = word[2:].partition("=")
+        option = self.long.get(name)
+        if option is None:
+            raise self._unknown(f"--{name}")
+        if not option.metavar:
+            if equals:
+                raise UsageError("usage.takes_no_value", self.command.name, option=f"--{name}")
+            self.args.add(option.long, "")
+            return 0
+        if equals:
+            self.args.add(option.long, value)
+            return 0
+        return self._take_value(option, f"--{name}", after)
+
+    def _take_short(self, word: str, after: list[str]) -> int:
+        for at, letter in enumerate(word[1:], 2):
+            option = self.short.get(letter)
+            if option is None:
+                raise self._unknown(f"-{letter}")
+            if option.metavar:
+                if word[at:]:
+                    self.args.add(option.long, word[at:].removeprefix("="))
+                    return 0
+                return self._take_value(option, f"-{letter}", after)
+            self.args.add(option.long, "")
+        return 0
+
+    def _take_value(self, option: Option, shown: str, after: list[str]) -> int:
+        if not after:
+            raise UsageError(
+                "usage.needs_value", self.command.name, option=shown, metavar=option.metavar
+            )
+        self.args.add(option.long, after[0])
+        return 1
+
+    def _check_count(self) -> None:
+        count, command = len(self.args.words), self.command
+        if count < command.fewest:
+            raise UsageError("usage.too_few", command.name, arguments=command.arguments)
+        if 0 <= command.most < count:
+            extra = self.args.words[command.most]
+            raise UsageError("usage.too_many", command.name, word=extra)
+
+    def _unknown(self, shown: str) -> UsageError:
+        near = nearest(shown, [name for o in self.long.values() for name in o.names])
+        if near:
+            return UsageError(
+                "usage.unknown_option_near", self.command.name, option=shown, near=near
+            )
+        return UsageError("usage.unknown_option", self.command.name, option=shown)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word most like this one, if any is near."""
+    import difflib
+
+    found = difflib.get_close_matches(word, list(known), 1, 0.6)
+    return found[0] if found else ""

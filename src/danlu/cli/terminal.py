@@ -1,0 +1,130 @@
+"""The user's terminal: raw mode, its size, one-key questions, writing whole."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+IFLAG, OFLAG, CFLAG, LFLAG, CC = 0, 1, 2, 3, 6
+
+_raw: Terminal | None = None
+
+
+class Terminal:
+    """A terminal that can be put into raw mode and back."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._saved: list[Any] | None = None
+
+    def make_raw(self, output: bool = True) -> None:
+        """Keys arrive as they are; with `output`, what is written goes out as it is, too."""
+        global _raw
+        import termios
+
+        if self._saved is None:
+            self._saved = termios.tcgetattr(self.fd)
+        mode: list[Any] = [list(part) if isinstance(part, list) else part for part in self._saved]
+        mode[IFLAG] &= ~(
+            termios.BRKINT | termios.ICRNL | termios.INPCK | termios.ISTRIP | termios.IXON
+        )
+        if output:
+            mode[OFLAG] &= ~termios.OPOST
+            _raw = self
+        mode[LFLAG] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
+        mode[CC][termios.VMIN], mode[CC][termios.VTIME] = 1, 0
+        termios.tcsetattr(self.fd, termios.TCSANOW, mode)
+
+    @property
+    def is_raw(self) -> bool:
+        return self._saved is not None
+
+    def restore(self, raw: Terminal | None = None) -> None:
+        """Back to how it was; `raw`: who holds the screen in raw mode after that."""
+        global _raw
+        if self._saved is None:
+            return
+        import termios
+
+        saved, self._saved = self._saved, None
+        _raw = raw
+        try:  # noqa: SIM105 - contextlib is slow to import
+            termios.tcsetattr(self.fd, termios.TCSADRAIN, saved)
+        except termios.error:
+            pass  # the terminal itself has gone
+
+    def size(self) -> tuple[int, int] | None:
+        """Rows and columns."""
+        try:
+            found = os.get_terminal_size(self.fd)
+        except OSError:
+            return None
+        return found.lines, found.columns
+
+
+def say(text: str) -> None:
+    """A line of ours on stderr, apart from the job's own output."""
+    end = "\r\n" if _raw is not None else "\n"
+    try:
+        sys.stderr.write(f"danlu: {text}{end}")
+        sys.stderr.flush()
+    except OSError:
+        pass
+
+
+def is_terminal(fd: int) -> bool:
+    try:
+        return os.isatty(fd)
+    except OSError:
+        return False
+
+
+def in_foreground(fd: int) -> bool:
+    """Whether reading from this terminal would not stop us: we are its foreground job."""
+    try:
+        return os.tcgetpgrp(fd) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def ask_key(question: str) -> str | None:
+    """One key from the controlling terminal; None when there is none to ask at. Ctrl-C is a key."""
+    try:
+        fd = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return None
+    try:
+        if not in_foreground(fd):
+            return None
+        terminal = Terminal(fd)
+        before = _raw
+        terminal.make_raw(output=False)
+        try:
+            end = "\r\n" if before is not None else "\n"
+            os.write(fd, f"{end}danlu: {question} ".encode())
+            key = os.read(fd, 1).decode("latin-1")
+            os.write(fd, f"{key if key.isprintable() else ''}{end}".encode())
+        finally:
+            terminal.restore(before)
+        return key
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Writes every byte, also when somebody made the descriptor non-blocking."""
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            poll = select.poll()
+            poll.register(fd, select.POLLOUT)
+            poll.poll()

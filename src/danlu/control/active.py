@@ -1,0 +1,58 @@
+"""A job that has not ended, as the control loop holds it in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from danlu.engines.api import Seen
+from danlu.sched.api import TaskPlace, TaskShape, Waiting
+from danlu.spec.job import JobSpec, Role
+from danlu.store.rows import AttemptRow, JobRow
+
+
+@dataclass(slots=True, eq=False)
+class Active:
+    row: JobRow
+    spec: JobSpec
+    shapes: tuple[TaskShape, ...]
+    waiting: Waiting | None = None  # set while it stands in the queue
+    attempt: AttemptRow | None = None
+    seen: Seen | None = None
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    driver: asyncio.Task[None] | None = None
+    launched: bool = False
+    ending: bool = False  # its last commit is on the way
+    limit_timer: asyncio.TimerHandle | None = None
+
+    @property
+    def id(self) -> str:
+        return self.row.id
+
+
+def activate(row: JobRow, spec: JobSpec) -> Active:
+    # The decoded spec is all the loop needs; the text stays in the database.
+    row.spec = {}
+    return Active(row, spec, shapes_of(spec))
+
+
+def shapes_of(spec: JobSpec) -> tuple[TaskShape, ...]:
+    return tuple(shape for role in spec.roles for shape in [shape_of(role)] * role.count)
+
+
+def shape_of(role: Role) -> TaskShape:
+    need = role.resources
+    share = round(need.gpus.fraction * 1000) if need.gpus.fraction else 0
+    return TaskShape(
+        cpus=need.cpus,
+        memory=need.memory,
+        cards=0 if share else need.gpus.count,
+        share=share,
+        model=need.gpus.model,
+    )
+
+
+def places_of(attempt: AttemptRow) -> tuple[TaskPlace, ...]:
+    return tuple(
+        TaskPlace(p["node"], tuple(p["cards"]), int(p.get("share", 0))) for p in attempt.places
+    )

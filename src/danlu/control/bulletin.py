@@ -1,0 +1,38 @@
+"""Tells those who wait for a job that something about it changed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+
+class Bulletin:
+    def __init__(self) -> None:
+        self._waiters: dict[str, set[asyncio.Future[None]]] = {}
+
+    def post(self, job_id: str) -> None:
+        for waiter in self._waiters.pop(job_id, ()):
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def subscribe(self, job_id: str) -> asyncio.Future[None]:
+        """Ask before looking at the job, then wait: nothing between the two is missed."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(job_id, set()).add(waiter)
+        return waiter
+
+    def unsubscribe(self, job_id: str, waiter: asyncio.Future[None]) -> None:
+        waiters = self._waiters.get(job_id)
+        if waiters is not None:
+            waiters.discard(waiter)
+            if not waiters:
+                self._waiters.pop(job_id, None)
+
+    async def wait(self, job_id: str, waiter: asyncio.Future[None], longest: float | None) -> bool:
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(waiter, longest)
+                return True
+            return False
+        finally:
+            self.unsubscribe(job_id, waiter)

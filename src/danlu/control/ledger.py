@@ -1,0 +1,116 @@
+"""The one place that knows what is free and who holds what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from danlu.engines.api import Inventory, NodeInfo
+from danlu.sched.api import WHOLE, CardState, NodeState, TaskPlace, TaskShape
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What one task of an attempt takes on a node."""
+
+    attempt_id: str
+    job_id: str
+    shape: TaskShape
+    place: TaskPlace
+
+
+class Ledger:
+    def __init__(self) -> None:
+        self._nodes: dict[str, NodeInfo] = {}
+        self._holds: dict[str, list[Hold]] = {}  # by attempt
+        self._used: dict[str, _Used] = {}
+        self._states: dict[str, NodeState] = {}
+        self._order: list[str] = []
+
+    def learn(self, inventory: Inventory) -> bool:
+        """Takes over what the engine reports; says whether anything changed."""
+        nodes = {node.name: node for node in inventory.nodes}
+        if nodes == self._nodes:
+            return False
+        self._nodes = nodes
+        self._order = sorted(nodes)
+        self._states.clear()
+        return True
+
+    def hold(
+        self,
+        attempt_id: str,
+        job_id: str,
+        shapes: Sequence[TaskShape],
+        places: Sequence[TaskPlace],
+    ) -> None:
+        holds = [
+            Hold(attempt_id, job_id, shape, place)
+            for shape, place in zip(shapes, places, strict=True)
+        ]
+        self._holds[attempt_id] = holds
+        for hold in holds:
+            self._used.setdefault(hold.place.node, _Used()).add(hold, 1)
+            self._states.pop(hold.place.node, None)
+
+    def release(self, attempt_id: str) -> bool:
+        holds = self._holds.pop(attempt_id, None)
+        for hold in holds or ():
+            self._used[hold.place.node].add(hold, -1)
+            self._states.pop(hold.place.node, None)
+        return holds is not None
+
+    def nodes(self) -> list[NodeInfo]:
+        return [self._nodes[name] for name in self._order]
+
+    def states(self) -> list[NodeState]:
+        return [self._state(name) for name in self._order]
+
+    def card_holders(self) -> dict[tuple[str, int], list[Hold]]:
+        """(node, card index) -> who holds it"""
+        cards: dict[tuple[str, int], list[Hold]] = {}
+        for holds in self._holds.values():
+            for hold in holds:
+                for index in hold.place.cards:
+                    cards.setdefault((hold.place.node, index), []).append(hold)
+        return cards
+
+    def _state(self, name: str) -> NodeState:
+        state = self._states.get(name)
+        if state is None:
+            state = self._states[name] = self._add_up(self._nodes[name])
+        return state
+
+    def _add_up(self, node: NodeInfo) -> NodeState:
+        used = self._used.get(node.name) or _Used()
+        cards = tuple(
+            CardState(g.index, g.model, max(0, WHOLE - used.cards.get(g.index, 0)), g.healthy)
+            for g in node.gpus
+        )
+        return NodeState(
+            node.name,
+            node.cpus,
+            node.memory,
+            max(0.0, node.cpus - used.millicpus / 1000),
+            max(0, node.memory - used.memory),
+            cards,
+            node.up,
+        )
+
+
+class _Used:
+    """Whole numbers, so that adding and taking away a thousand times leaves nothing over."""
+
+    __slots__ = ("cards", "memory", "millicpus")
+
+    def __init__(self) -> None:
+        self.millicpus = 0
+        self.memory = 0
+        self.cards: dict[int, int] = {}
+
+    def add(self, hold: Hold, sign: int) -> None:
+        self.millicpus += sign * round(hold.shape.cpus * 1000)
+        self.memory += sign * hold.shape.memory
+        for index in hold.place.cards:
+            amount = sign * (hold.place.share or WHOLE)
+            self.cards[index] = self.cards.get(index, 0) + amount

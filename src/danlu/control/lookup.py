@@ -1,0 +1,45 @@
+"""Finds jobs by what people call them."""
+
+from __future__ import annotations
+
+from danlu.spec.refs import JobRef, parse_ref
+from danlu.store import attempts as attempt_store
+from danlu.store import jobs as job_store
+from danlu.store.rows import AttemptRow, JobRow
+from danlu.store.store import Store
+from danlu.store.tx import Tx
+
+
+class Lookup:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def jobs(self, text: str, asker: str) -> list[JobRow]:
+        """All jobs a reference names: several for a whole array, none where it names nothing."""
+        try:
+            ref = parse_ref(text)
+        except ValueError:
+            return []
+        return await self._store.read(lambda tx: _find(tx, ref, asker))
+
+    async def latest_attempt(self, row: JobRow) -> AttemptRow | None:
+        if not row.attempt:
+            return None
+        attempts = await self.attempts(row.id)
+        return attempts[-1] if attempts else None
+
+    async def attempts(self, job_id: str) -> list[AttemptRow]:
+        return await self._store.read(lambda tx: attempt_store.attempts_of(tx, job_id))
+
+    async def job(self, job_id: str) -> JobRow | None:
+        return await self._store.read(lambda tx: job_store.get_job(tx, job_id))
+
+
+def _find(tx: Tx, ref: JobRef, asker: str) -> list[JobRow]:
+    if ref.id is not None:
+        row = job_store.get_job(tx, ref.id)
+        return [row] if row is not None else []
+    if ref.owner is not None:
+        return job_store.find_job(tx, ref.owner, ref.name, ref.number, ref.index)
+    mine = job_store.find_job(tx, asker, ref.name, ref.number, ref.index)
+    return mine or job_store.find_job(tx, None, ref.name, ref.number, ref.index)

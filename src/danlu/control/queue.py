@@ -1,0 +1,120 @@
+"""The queue: who waits, in which order, and what other than room keeps them back."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from operator import attrgetter
+
+from danlu.control.active import Active
+from danlu.sched.api import Cause, CauseKind, Waiting
+from danlu.spec.job import After, Dependency
+from danlu.spec.states import State
+
+_order = attrgetter("order")
+
+
+class Queue:
+    def __init__(self) -> None:
+        self.waiting: list[Waiting] = []
+        self.array_active: dict[str, int] = {}
+        self._unmet: dict[str, dict[str, After]] = {}  # job -> the jobs it waits for
+        self._dependants: dict[str, set[str]] = {}  # job -> the jobs that wait for it
+        self._refs: dict[str, str] = {}
+
+    def add(self, job: Active, pause: Cause | None = None) -> None:
+        row = job.row
+        job.waiting = Waiting(
+            row.id,
+            row.ref,
+            row.owner,
+            row.seq,
+            row.priority,
+            job.shapes,
+            self._blocked(job, pause),
+            row.array_id,
+            job.spec.array.limit if job.spec.array else None,
+        )
+        insort(self.waiting, job.waiting, key=_order)
+
+    def remove(self, job: Active) -> None:
+        waiting, job.waiting = job.waiting, None
+        if waiting is None:
+            return
+        place = bisect_left(self.waiting, waiting.order, key=_order)
+        while self.waiting[place].job_id != waiting.job_id:
+            place += 1
+        del self.waiting[place]
+
+    def refresh(self, job: Active, pause: Cause | None = None) -> None:
+        if job.waiting is not None:
+            self.remove(job)
+            self.add(job, pause)
+
+    def count_start(self, job: Active, change: int) -> None:
+        array = job.row.array_id
+        if array is not None:
+            self.array_active[array] = self.array_active.get(array, 0) + change
+            if not self.array_active[array]:
+                del self.array_active[array]
+
+    def depend(self, job_id: str, unmet: Iterable[tuple[Dependency, str]]) -> None:
+        """`unmet`: dependencies not fulfilled yet, with how people call the other job."""
+        for dependency, ref in unmet:
+            self._unmet.setdefault(job_id, {})[dependency.job] = dependency.after
+            self._dependants.setdefault(dependency.job, set()).add(job_id)
+            self._refs[dependency.job] = ref
+
+    def undepend(self, job_id: str) -> None:
+        for other in self._unmet.pop(job_id, {}):
+            dependants = self._dependants.get(other)
+            if dependants is not None:
+                dependants.discard(job_id)
+                if not dependants:
+                    del self._dependants[other]
+                    self._refs.pop(other, None)
+
+    def dependants(self, job_id: str) -> list[tuple[str, After]]:
+        waiting = sorted(self._dependants.get(job_id, ()))
+        return [(dependant, self._unmet[dependant][job_id]) for dependant in waiting]
+
+    def fulfil(self, job_id: str, other: str) -> bool:
+        """The dependency on `other` is met; says whether none is left."""
+        unmet = self._unmet.get(job_id, {})
+        unmet.pop(other, None)
+        if not unmet:
+            self._unmet.pop(job_id, None)
+        dependants = self._dependants.get(other)
+        if dependants is not None:
+            dependants.discard(job_id)
+            if not dependants:
+                del self._dependants[other]
+                self._refs.pop(other, None)
+        return not unmet
+
+    def _blocked(self, job: Active, pause: Cause | None) -> Cause | None:
+        if job.row.held:
+            return Cause(CauseKind.HELD)
+        unmet = self._unmet.get(job.id)
+        if unmet:
+            other, after = next(iter(unmet.items()))
+            numbers: dict[str, int | float | str] = {
+                "ref": self._refs.get(other, other),
+                "when": after.value,
+                "more": len(unmet) - 1,
+            }
+            return Cause(CauseKind.DEPENDENCY, numbers=numbers)
+        return pause
+
+
+def verdict(after: After, state: State, started: bool) -> bool | None:
+    """True: met; False: can never be met; None: not yet."""
+    if after is After.STARTED:
+        if started or state in (State.RUNNING, State.STOPPING, State.SUCCEEDED):
+            return True
+        return False if state.final else None
+    if not state.final:
+        return None
+    if after is After.ENDED:
+        return True
+    return (state is State.SUCCEEDED) == (after is After.SUCCEEDED)

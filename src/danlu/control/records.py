@@ -1,0 +1,134 @@
+"""What is written when something happens to a job: the rows and the event, always together.
+
+Each function returns an operation for `Store.write`. An operation may run twice (a batch mate
+failed), so it only uses what it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from danlu.spec.states import State
+from danlu.store import attempts, events, jobs
+from danlu.store.rows import AttemptRow, EventRow, JobRow
+from danlu.store.tx import Tx
+
+SYSTEM = "danlu"
+
+Op = Callable[[Tx], None]
+
+
+def started(row: JobRow, attempt: AttemptRow, at: float) -> Op:
+    event = EventRow(
+        row.id, at, "placed", SYSTEM, {"attempt": attempt.number, "places": attempt.places}
+    )
+
+    def op(tx: Tx) -> None:
+        attempts.insert_attempt(tx, attempt)
+        jobs.update_job(tx, row.id, state=State.STARTING, attempt=attempt.number)
+        events.append(tx, [event])
+
+    return op
+
+
+def running(row: JobRow, attempt: AttemptRow, at: float) -> Op:
+    event = EventRow(row.id, at, "started", SYSTEM, {"attempt": attempt.number})
+    # A stop may have been asked for while it started: that state is not overwritten.
+    state = State.STOPPING if attempt.stop else State.RUNNING
+    first = row.started_at
+
+    def op(tx: Tx) -> None:
+        attempts.update_attempt(tx, attempt.id, state=state, started_at=at)
+        jobs.update_job(tx, row.id, state=state, started_at=first)
+        events.append(tx, [event])
+
+    return op
+
+
+def stopping(row: JobRow, attempt: AttemptRow, stop: dict[str, Any], at: float) -> Op:
+    event = EventRow(row.id, at, "stop_requested", str(stop.get("by", SYSTEM)), dict(stop))
+
+    def op(tx: Tx) -> None:
+        attempts.update_attempt(tx, attempt.id, state=State.STOPPING, stop=stop)
+        jobs.update_job(tx, row.id, state=State.STOPPING)
+        events.append(tx, [event])
+
+    return op
+
+
+def attempt_ended(tx: Tx, attempt: AttemptRow) -> None:
+    attempts.update_attempt(
+        tx,
+        attempt.id,
+        state=attempt.state,
+        reason=attempt.reason,
+        detail=attempt.detail,
+        started_at=attempt.started_at,
+        ended_at=attempt.ended_at,
+        tasks=attempt.tasks,
+    )
+
+
+def ended(row: JobRow, attempt: AttemptRow | None, actor: str) -> Op:
+    data = {"state": row.state, "reason": row.reason, "detail": row.detail, "code": row.exit_code}
+    event = EventRow(row.id, row.ended_at or 0.0, "ended", actor, data)
+    changes = {
+        "state": row.state,
+        "reason": row.reason,
+        "detail": row.detail,
+        "exit_code": row.exit_code,
+        "started_at": row.started_at,
+        "ended_at": row.ended_at,
+        "failures": row.failures,
+        "faults": row.faults,
+    }
+
+    def op(tx: Tx) -> None:
+        if attempt is not None:
+            attempt_ended(tx, attempt)
+        jobs.update_job(tx, row.id, **changes)
+        events.append(tx, [event])
+
+    return op
+
+
+def requeued(row: JobRow, attempt: AttemptRow, at: float, pause: float) -> Op:
+    data = {
+        "attempt": attempt.number,
+        "reason": attempt.reason,
+        "detail": attempt.detail,
+        "pause": pause,
+    }
+    event = EventRow(row.id, at, "requeued", SYSTEM, data)
+    changes = {"state": State.QUEUED, "failures": row.failures, "faults": row.faults}
+
+    def op(tx: Tx) -> None:
+        attempt_ended(tx, attempt)
+        jobs.update_job(tx, row.id, **changes)
+        events.append(tx, [event])
+
+    return op
+
+
+def held(row: JobRow, hold: bool, by: str, at: float) -> Op:
+    event = EventRow(row.id, at, "held" if hold else "released", by)
+
+    def op(tx: Tx) -> None:
+        jobs.update_job(tx, row.id, held=hold)
+        events.append(tx, [event])
+
+    return op
+
+
+def submitted(rows: list[JobRow], by: str, notes: list[dict[str, str]]) -> Callable[[Tx], Any]:
+    def op(tx: Tx) -> Any:
+        stored = jobs.insert_jobs(tx, rows)
+        fresh = [row for row, new in stored if new]
+        data: dict[str, Any] = {"notes": notes} if notes else {}
+        events.append(
+            tx, [EventRow(row.id, row.submitted_at, "submitted", by, data) for row in fresh]
+        )
+        return stored
+
+    return op

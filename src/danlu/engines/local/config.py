@@ -1,0 +1,38 @@
+"""What the local engine is told about its machine."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    """A declared node. Several may share one machine, to try or teach a cluster on a laptop."""
+
+    name: str
+    cpus: float
+    memory: int
+    gpus: tuple[tuple[str, int], ...] = ()  # (model, how many)
+    address: str = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalConfig:
+    data: Path
+    nodes: tuple[NodeConfig, ...] = ()  # none: one node, this machine as it is
+    port_range: tuple[int, int] = (20000, 29999)
+    log_cap: int | None = None  # bytes a task may keep at most, whatever it asks
+    userns: Literal["auto", "off"] = "auto"
+    cgroups: Literal["auto", "off"] = "auto"
+    path: str | None = None  # PATH of tasks; none: the server's own
+
+
+def machine_cpus() -> float:
+    return float(len(os.sched_getaffinity(0)))
+
+
+def machine_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

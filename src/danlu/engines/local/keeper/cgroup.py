@@ -1,0 +1,247 @@
+"""Memory and CPU limits by cgroup v1 or v2, one group per task."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+_PERIOD = 100_000
+KEEPERS = "keepers"  # a group without limits, for the keepers themselves
+
+
+class Groups:
+    """Where groups can be made: for each controller the folder they are made in."""
+
+    def __init__(self, version: int, bases: dict[str, str]) -> None:
+        self.version = version
+        self.bases = bases
+
+    def folders(self, name: str) -> list[str]:
+        """The folders of one group; controllers mounted together share one."""
+        return [f"{base}/{name}" for base in dict.fromkeys(self.bases.values())]
+
+    def make(self, name: str, memory: int, cpus: float) -> Group:
+        for folder in self.folders(name):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder)
+        if memory and "memory" in self.bases:
+            folder = f"{self.bases['memory']}/{name}"
+            if self.version == 1:
+                put(folder, "memory.limit_in_bytes", memory)
+            else:
+                put(folder, "memory.max", memory)
+                put(folder, "memory.oom.group", 1)
+        if cpus and "cpu" in self.bases:
+            folder = f"{self.bases['cpu']}/{name}"
+            quota = max(1000, int(cpus * _PERIOD))
+            if self.version == 1:
+                put(folder, "cpu.shares", max(2, int(cpus * 1024)))
+                put(folder, "cpu.cfs_quota_us", quota)
+            else:
+                put(folder, "cpu.weight", min(10_000, max(1, int(cpus * 100))))
+                put(folder, "cpu.max", f"{quota} {_PERIOD}")
+        return Group(self.folders(name))
+
+
+class Group:
+    """One task's group, by descriptors: in the task's own root cgroups cannot be written."""
+
+    def __init__(self, folders: list[str]) -> None:
+        self.folders = folders
+        self._doors = [os.open(f"{f}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC) for f in folders]
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        outside = [f"{os.path.dirname(folder)}/{KEEPERS}/cgroup.procs" for folder in folders]
+        self._ways_out = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in outside]
+        self._parents = [os.open(os.path.dirname(folder), flags) for folder in folders]
+
+    def enter(self) -> None:
+        for door in self._doors:
+            os.write(door, b"0")
+
+    def leave(self) -> None:
+        for way in self._ways_out:
+            os.write(way, b"0")
+
+    def remove(self) -> None:
+        for folder, parent in zip(self.folders, self._parents, strict=True):
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.basename(folder), dir_fd=parent)
+
+
+def put(folder: str, name: str, value: object) -> None:
+    fd = os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, str(value).encode())
+    finally:
+        os.close(fd)
+
+
+def members(folders: list[str]) -> list[int]:
+    pids: set[int] = set()
+    for folder in folders:
+        try:
+            with open(f"{folder}/cgroup.procs", encoding="ascii") as file:
+                pids.update(int(line) for line in file)
+        except OSError:
+            pass
+    return sorted(pids)
+
+
+def oom_kills(folders: list[str]) -> int:
+    for folder in folders:
+        for name in ("memory.oom_control", "memory.events"):
+            try:
+                with open(f"{folder}/{name}", encoding="ascii") as file:
+                    counters = dict(line.split() for line in file)
+            except (OSError, ValueError):
+                continue
+            return int(counters.get("oom_kill", 0))
+    return 0
+
+
+def end(folders: list[str], patience: float = 2.0) -> bool:
+    """Kill what is in a group until nothing is left, then remove it. False: some would not go."""
+    limit = time.monotonic() + patience
+    while pids := [pid for pid in members(folders) if pid > 0]:
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.005)
+    return remove(folders)
+
+
+def remove(folders: list[str]) -> bool:
+    gone = True
+    for folder in folders:
+        try:
+            os.rmdir(folder)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            gone = False
+    return gone
+
+
+def find(tag: str) -> tuple[Groups | None, str]:
+    """Where this process may make groups named after `tag`, or why it may not."""
+    mounts = _mounts()
+    if not mounts:
+        return None, "no cgroup file system is mounted"
+    own = _own_paths()
+    v1 = {name: path for name, path in mounts.items() if name in ("memory", "cpu")}
+    if v1:
+        return _first_version(v1, own, tag)
+    if "" in mounts:
+        return _second_version(mounts[""], own.get("", "/"), tag)
+    return None, "the memory and cpu controllers are not mounted"
+
+
+def _first_version(
+    mounts: dict[str, str], own: dict[str, str], tag: str
+) -> tuple[Groups | None, str]:
+    bases: dict[str, str] = {}
+    why = ""
+    for name, path in mounts.items():
+        for parent in (path, path + own.get(name, "").rstrip("/")):
+            base = f"{parent}/danlu/{tag}"
+            try:
+                os.makedirs(base, exist_ok=True)
+                if name == "memory":
+                    for folder in (f"{parent}/danlu", base):
+                        _use_hierarchy(folder)
+                _try_group(base)
+            except OSError as error:
+                why = str(error)
+                continue
+            bases[name] = base
+            break
+    return (Groups(1, bases), "") if bases else (None, why)
+
+
+def _use_hierarchy(folder: str) -> None:
+    with contextlib.suppress(OSError):
+        put(folder, "memory.use_hierarchy", 1)
+
+
+def _second_version(path: str, own: str, tag: str) -> tuple[Groups | None, str]:
+    why = ""
+    for parent in dict.fromkeys((path, path + own.rstrip("/"))):
+        base = f"{parent}/danlu/{tag}"
+        try:
+            with open(f"{parent}/cgroup.controllers", encoding="ascii") as file:
+                wanted = [name for name in file.read().split() if name in ("memory", "cpu", "pids")]
+            os.makedirs(base, exist_ok=True)
+            if wanted:
+                _make_room(parent, path)
+            for folder in (parent, f"{parent}/danlu", base):
+                for name in wanted:
+                    put(folder, "cgroup.subtree_control", f"+{name}")
+            _try_group(base)
+        except OSError as error:
+            why = str(error)
+            continue
+        return Groups(2, dict.fromkeys([*wanted, "tree"], base)), ""
+    return None, why
+
+
+def _make_room(parent: str, root: str) -> None:
+    """A group that hands controllers down must hold no process itself (the root may)."""
+    if parent == root:
+        return
+    server = f"{parent}/danlu-server"
+    os.makedirs(server, exist_ok=True)
+    for pid in (os.getppid(), os.getpid()):
+        put(server, "cgroup.procs", pid)
+
+
+def _try_group(base: str) -> None:
+    os.makedirs(f"{base}/{KEEPERS}", exist_ok=True)
+    folder = f"{base}/trial.{os.getpid()}"
+    os.mkdir(folder)
+    try:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                put(folder, "cgroup.procs", 0)
+                os._exit(0)
+            except BaseException:
+                os._exit(1)
+        if os.waitpid(pid, 0)[1]:
+            raise PermissionError(13, f"a process may not join {folder}")
+    finally:
+        os.rmdir(folder)
+
+
+def _mounts() -> dict[str, str]:
+    """controller -> mount point; the key of cgroup v2 is the empty string."""
+    found: dict[str, str] = {}
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                left, _, right = line.partition(" - ")
+                kind, _, options = right.split()[:3]
+                if kind == "cgroup2":
+                    found[""] = left.split()[4]
+                elif kind == "cgroup":
+                    for name in options.split(","):
+                        found[name] = left.split()[4]
+    except (OSError, ValueError):
+        pass
+    return found
+
+
+def _own_paths() -> dict[str, str]:
+    paths: dict[str, str] = {}
+    try:
+        with open("/proc/self/cgroup", encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                _, names, path = line.rstrip("\n").split(":", 2)
+                for name in names.split(","):
+                    paths[name] = path
+    except OSError:
+        pass
+    return paths

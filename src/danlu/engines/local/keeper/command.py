@@ -1,0 +1,190 @@
+"""From the keeper to the user's program: identity, folder, signals, exec.
+
+Two ways. Most commands are spawned: the keeper takes the command's place for a moment (folder,
+cgroup, no privileges to inherit), and the C library starts it without copying the keeper's
+memory. A command with another uid or a terminal is forked, and its child does these steps itself;
+what goes wrong there is reported through a pipe that exec closes.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import termios
+from collections.abc import Callable
+from typing import Any
+
+from danlu.engines.local.keeper import cgroup, linux
+
+_DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_RESET = tuple(
+    int(number)
+    for number in (
+        signal.SIGTERM,
+        signal.SIGCHLD,
+        signal.SIGPIPE,
+        signal.SIGXFSZ,
+        signal.SIGINT,
+        signal.SIGHUP,
+        signal.SIGQUIT,
+    )
+)
+
+Exec = Callable[[str, list[str], dict[str, str]], int]
+Stdio = tuple[int, int, int]
+
+
+class CannotRun(Exception):
+    def __init__(self, code: int, hint: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.hint = hint
+        self.detail = detail
+
+    def values(self) -> dict[str, Any]:
+        return {"code": self.code, "hint": self.hint, "detail": self.detail}
+
+
+class Starter:
+    """Starts processes of one task."""
+
+    def __init__(self, task: dict[str, Any], group: cgroup.Group | None) -> None:
+        self._task = task
+        self._group = group
+
+    def start(
+        self, words: list[str], run_as: str, env: dict[str, str], stdio: Stdio, tty: bool
+    ) -> tuple[int, int]:
+        """(pid, a descriptor to read why exec failed from, or -1). Raises CannotRun."""
+        uid = self._task["uid"]
+        if not tty and uid in (None, os.getuid()):
+            return self._spawn(words, run_as, env, stdio), -1
+        return self._fork(words, run_as, env, stdio, tty)
+
+    def _spawn(self, words: list[str], run_as: str, env: dict[str, str], stdio: Stdio) -> int:
+        actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)]
+
+        def go(path: str, argv: list[str], env: dict[str, str]) -> int:
+            return os.posix_spawn(
+                path, argv, env, file_actions=actions, setsid=True, setsigdef=_RESET
+            )
+
+        os.umask(0o022)
+        if self._task["drop"]:
+            # The keeper keeps what it has; what it starts from now on gets nothing.
+            linux.root_means_nothing()
+            linux.no_new_privileges()
+        if self._group is not None:
+            self._group.enter()
+        try:
+            return _run(go, self._task["workdir"], words, run_as, env)
+        finally:
+            if self._group is not None:
+                self._group.leave()
+
+    def _fork(
+        self, words: list[str], run_as: str, env: dict[str, str], stdio: Stdio, tty: bool
+    ) -> tuple[int, int]:
+        report, theirs = os.pipe()
+        pid = os.fork()
+        if pid:
+            os.close(theirs)
+            return pid, report
+        try:
+            self._become(stdio, tty)
+            _run(os.execve, self._task["workdir"], words, run_as, env)
+        except CannotRun as error:
+            answer = error
+        except BaseException as error:
+            answer = CannotRun(126, "launch_failed", str(error))
+        try:
+            os.write(theirs, json.dumps(answer.values()).encode()[:4000])
+        finally:
+            os._exit(answer.code)
+
+    def _become(self, stdio: Stdio, tty: bool) -> None:
+        signal.set_wakeup_fd(-1)
+        for number in _RESET:
+            linux.set_handler(number, 0)
+        os.setsid()
+        if tty:
+            fcntl.ioctl(stdio[0], termios.TIOCSCTTY, 0)
+        # Two steps: a source may itself be 0, 1 or 2.
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in stdio]
+        for target, fd in enumerate(high):
+            os.dup2(fd, target)
+        if self._group is not None:
+            self._group.enter()
+        os.umask(0o022)
+        uid = self._task["uid"]
+        if self._task["drop"]:
+            linux.root_means_nothing()
+        if uid not in (None, os.getuid()):
+            gid = int(self._task["gid"])
+            os.setgroups(self._task["groups"])
+            os.setresgid(gid, gid, gid)
+            os.setresuid(uid, uid, uid)
+        if self._task["drop"]:
+            linux.no_new_privileges()
+            linux.drop_capabilities()
+
+
+def _run(go: Exec, workdir: str, words: list[str], run_as: str, env: dict[str, str]) -> int:
+    try:
+        os.chdir(workdir)
+    except OSError as error:
+        what = workdir if error.errno == errno.ENOENT else f"{workdir} ({error.strerror})"
+        raise CannotRun(126, "workdir_missing", what) from error
+    if run_as == "shell":
+        shell = _find("bash", env) or "/bin/sh"
+        return go(shell, [shell[shell.rindex("/") + 1 :], "-c", words[0]], env)
+    if run_as == "script":
+        return _run_script(go, words, env)
+    program = words[0]
+    path = program if "/" in program else _find(program, env)
+    if path is None:
+        raise CannotRun(127, "command_not_found", program)
+    return _run_file(go, path, words, env)
+
+
+def _run_script(go: Exec, words: list[str], env: dict[str, str]) -> int:
+    path = words[0] if "/" in words[0] else f"./{words[0]}"
+    if not os.path.exists(path):
+        detail = words[0]
+        if os.path.islink(path):
+            detail += f" (a link to {os.readlink(path)}, which does not exist)"
+        raise CannotRun(127, "command_not_found", detail)
+    if os.access(path, os.X_OK) or os.path.isdir(path):
+        return _run_file(go, path, words, env)
+    return _run_by_shell(go, path, words, env)
+
+
+def _run_file(go: Exec, path: str, words: list[str], env: dict[str, str]) -> int:
+    try:
+        return go(path, words, env)
+    except OSError as error:
+        if error.errno == errno.ENOEXEC:
+            return _run_by_shell(go, path, words, env)
+        if error.errno == errno.ENOENT and os.path.exists(path):
+            detail = f"{words[0]}: the program its first line (#!) names does not exist"
+            raise CannotRun(126, "not_executable", detail) from error
+        if error.errno == errno.ENOENT:
+            raise CannotRun(127, "command_not_found", words[0]) from error
+        detail = f"{words[0]}: {'is a folder' if os.path.isdir(path) else error.strerror}"
+        raise CannotRun(126, "not_executable", detail) from error
+
+
+def _run_by_shell(go: Exec, path: str, words: list[str], env: dict[str, str]) -> int:
+    shell = _find("bash", env) or "/bin/sh"
+    return go(shell, [shell[shell.rindex("/") + 1 :], path, *words[1:]], env)
+
+
+def _find(name: str, env: dict[str, str]) -> str | None:
+    for folder in (env.get("PATH") or _DEFAULT_PATH).split(":"):
+        path = f"{folder or '.'}/{name}"
+        if os.access(path, os.X_OK) and not os.path.isdir(path):
+            return path
+    return None

@@ -1,0 +1,45 @@
+"""Frames between the server and a keeper: one byte of kind, four of length, the body."""
+
+from __future__ import annotations
+
+import struct
+
+HEAD = struct.Struct("!cI")
+SIZE = struct.Struct("!HH")
+LIMIT = 1 << 20
+
+EXEC = b"E"  # JSON: argv, tty
+ATTACH = b"A"
+INPUT = b"i"
+RESIZE = b"r"  # rows, columns
+END_OF_INPUT = b"e"
+OUT = b"1"
+ERR = b"2"
+EXIT = b"x"  # JSON: code, error
+
+
+def pack(kind: bytes, body: bytes = b"") -> bytes:
+    return HEAD.pack(kind, len(body)) + body
+
+
+class Reader:
+    """Bytes in, frames out."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[tuple[bytes, bytes]]:
+        self._buffer += data
+        frames: list[tuple[bytes, bytes]] = []
+        at = 0
+        while len(self._buffer) - at >= HEAD.size:
+            kind, length = HEAD.unpack_from(self._buffer, at)
+            if length > LIMIT:
+                raise ValueError(f"a frame of {length} bytes")
+            end = at + HEAD.size + length
+            if len(self._buffer) < end:
+                break
+            frames.append((kind, bytes(self._buffer[at + HEAD.size : end])))
+            at = end
+        del self._buffer[:at]
+        return frames

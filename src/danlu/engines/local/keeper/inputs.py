@@ -1,0 +1,143 @@
+"""What comes in to a running task: bytes for its stdin, and more commands (exec)."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+from collections.abc import Iterable
+from typing import Any
+
+from danlu.engines.local.keeper import cgroup, frames, session
+
+
+class Inputs:
+    """The keeper's socket, who is attached to it, and the task's stdin."""
+
+    def __init__(self, folder: str, task: dict[str, Any]) -> None:
+        self._task = task
+        self._tty = task["stdin"] == "tty"
+        self._pending = b""
+        self._end_wanted = False
+        self._attached: dict[int, tuple[socket.socket, frames.Reader]] = {}
+        self._listener: socket.socket | None = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.stdin = -1  # where the task's input is written: a pipe or its terminal
+        try:
+            os.chdir(folder)  # a socket's path may be 108 bytes at most
+            self._listener.bind(f"{task['index']}.sock")
+            self._listener.listen(16)
+        except OSError:
+            self._listener = None  # a full disk: the task runs, exec is refused
+
+    def register(self, poll: select.poll) -> None:
+        if self._listener is not None:
+            poll.register(self._listener, select.POLLIN)
+        if self._pending:
+            # The terminal is also read from; register() replaces what was asked for it.
+            poll.register(self.stdin, select.POLLOUT | (select.POLLIN if self._tty else 0))
+            return  # nobody is heard until the task has read what is there
+        for fd in self._attached:
+            poll.register(fd, select.POLLIN)
+
+    def handle(
+        self, ready: dict[int, int], outputs: Iterable[int], group: cgroup.Group | None
+    ) -> None:
+        if self._pending and ready.get(self.stdin, 0) & ~select.POLLIN:
+            self._feed()
+        for fd in [fd for fd in self._attached if fd in ready]:
+            self._hear(fd)
+        if self._listener is not None and self._listener.fileno() in ready:
+            self._accept(self._listener, outputs, group)
+
+    def _accept(
+        self, listener: socket.socket, outputs: Iterable[int], group: cgroup.Group | None
+    ) -> None:
+        conn, _ = listener.accept()
+        conn.settimeout(2)
+        reader = frames.Reader()
+        try:
+            asked: list[tuple[bytes, bytes]] = []
+            while not asked:
+                data = conn.recv(1 << 16)
+                if not data:
+                    raise ValueError("nothing was asked")
+                asked = reader.feed(data)
+            kind, body = asked[0]
+            ask = json.loads(body)
+        except (OSError, ValueError):
+            conn.close()
+            return
+        conn.setblocking(True)
+        if kind == frames.EXEC:
+            self._fork_session(listener, conn, ask, outputs, group)
+            conn.close()
+        elif self.stdin < 0:
+            refusal = json.dumps({"error": "the task takes no input (stdin is none)"}).encode()
+            conn.sendall(frames.pack(frames.EXIT, refusal))
+            conn.close()
+        else:
+            self._attached[conn.fileno()] = (conn, reader)
+            self._take(asked[1:])
+
+    def _fork_session(
+        self,
+        listener: socket.socket,
+        conn: socket.socket,
+        ask: dict[str, Any],
+        outputs: Iterable[int],
+        group: cgroup.Group | None,
+    ) -> None:
+        if os.fork():
+            return
+        try:
+            listener.close()
+            # Held open, the task's own streams would not end when the task ends.
+            for fd in {*outputs, self.stdin} - {-1}:
+                os.close(fd)
+            session.serve(conn, self._task, ask, group)
+        finally:
+            os._exit(0)
+
+    def _hear(self, fd: int) -> None:
+        conn, reader = self._attached[fd]
+        try:
+            data = conn.recv(1 << 16)
+            asked = reader.feed(data)
+        except (OSError, ValueError):
+            data = b""
+        if not data:
+            conn.close()
+            del self._attached[fd]
+            return
+        self._take(asked)
+
+    def _take(self, asked: list[tuple[bytes, bytes]]) -> None:
+        for kind, body in asked:
+            if kind == frames.INPUT:
+                self._pending += body
+            elif kind == frames.END_OF_INPUT:
+                self._end_wanted = True
+            elif kind == frames.RESIZE and self._tty:
+                session.resize(self.stdin, body)
+        self._feed()
+
+    def _feed(self) -> None:
+        if self.stdin < 0:
+            self._pending = b""
+            return
+        try:
+            while self._pending:
+                self._pending = self._pending[os.write(self.stdin, self._pending) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._pending = b""
+        if not self._end_wanted:
+            return
+        self._end_wanted = False
+        if self._tty:
+            os.write(self.stdin, b"\x04")
+        else:
+            os.close(self.stdin)
+            self.stdin = -1

@@ -1,0 +1,329 @@
+"""The keeper: one small process per task that outlives the server.
+
+It claims the task, builds what the task sees, starts the command, carries its output to the log,
+forwards orders to stop, and writes down how it ended. With namespaces it is the first process of
+the task's own, so its end is the end of the whole tree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import time
+from typing import Any
+
+from danlu.engines.local.keeper import (
+    cgroup,
+    command,
+    frames,
+    inputs,
+    linux,
+    pump,
+    record,
+    sandbox,
+    session,
+    tree,
+)
+
+_PIPE = 1 << 20
+_CAUGHT = (int(signal.SIGTERM), int(signal.SIGCHLD))
+_IGNORED = (int(signal.SIGINT), int(signal.SIGHUP), int(signal.SIGQUIT), int(signal.SIGPIPE))
+_TERM, _CONT = int(signal.SIGTERM), int(signal.SIGCONT)
+_PEERS_GRACE = 5.0  # for the other processes of a task when one has failed
+
+
+class Around:
+    """What the spawner found out about the machine, once for all keepers."""
+
+    def __init__(
+        self, data: str, boot: str, namespaces: bool, groups: cgroup.Groups | None
+    ) -> None:
+        self.data = data
+        self.boot = boot
+        self.namespaces = namespaces
+        self.groups = groups
+        self.uid = os.getuid()
+
+
+def keep(around: Around, folder: str, task: dict[str, Any], logs: list[int], go: int) -> None:
+    """The whole life of a keeper. `go`: a pipe that says the gang is whole, or -1."""
+    os.setsid()
+    linux.set_name(b"danlu-keeper")
+    keeper = Keeper(around, folder, task, logs)
+    keeper.catch_signals()
+    null = os.open("/dev/null", os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    if go >= 0 and not os.read(go, 1):
+        return
+    if keeper.claim():
+        keeper.run()
+
+
+class Keeper:
+    def __init__(self, around: Around, folder: str, task: dict[str, Any], logs: list[int]) -> None:
+        self._around = around
+        self._folder = folder
+        self._task = task
+        budget = pump.Budget(task["log_cap"])
+        self._logs = [pump.Log(fd, budget) for fd in logs]
+        self._sources: dict[int, pump.Log] = {}
+        self._running: list[int] = []
+        self._result: int | None = None
+        self._reports: list[int] = []
+        self._failure: dict[str, Any] | None = None
+        self._deadline: float | None = None
+        self._group: cgroup.Group | None = None
+        self._record = -1
+
+    # -- before the command -------------------------------------------------------------------
+
+    def catch_signals(self) -> None:
+        self._woken, wake = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(wake, False)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        # Handlers do nothing: the byte in the pipe is what counts. Without a handler the first
+        # process of a namespace would never get the polite signal.
+        for number in _CAUGHT:
+            linux.set_handler(number, _nothing)
+        for number in _IGNORED:
+            linux.set_handler(number, 1)
+
+    def claim(self) -> bool:
+        pid = int(os.readlink("/proc/self"))
+        groups = self._around.groups
+        values = {
+            "pid": pid,
+            "start": linux.start_time(pid),
+            "boot": self._around.boot,
+            "uid": self._around.uid,
+            "node": self._task["node"],
+            "at": time.time(),
+            "cgroups": groups.folders(self._name()) if groups else [],
+            "namespaces": self._around.namespaces,
+        }
+        fd = record.claim(self._folder, self._task["index"], values)
+        if fd is None:
+            return False
+        self._record = fd
+        return True
+
+    def _name(self) -> str:
+        return f"{os.path.basename(self._folder)}.{self._task['index']}"
+
+    def run(self) -> None:
+        try:
+            self._prepare()
+            self._start()
+        except Exception as error:
+            detail = str(error) or type(error).__name__
+            self._logs[0].note(f"could not be started: {detail}. 未能启动：{detail}")
+            self._end_tree()
+            self._write_status({"code": 125, "hint": "launch_failed", "detail": detail})
+            return
+        self._follow_order()
+        while self._running and self._failure is None:
+            self._turn()
+        self._finish()
+
+    def _prepare(self) -> None:
+        task = self._task
+        self._inputs = inputs.Inputs(self._folder, task)
+        if self._around.groups is not None:
+            self._group = self._around.groups.make(self._name(), task["memory"], task["cpus"])
+        if self._around.namespaces:
+            stage = f"{self._around.data}/run/stage"
+            sandbox.enter(stage, task["mounts"], [self._around.data], task["shm"])
+        else:
+            linux.adopt_orphans()
+            self._link_volumes()
+        linux.hide_memory()
+
+    def _link_volumes(self) -> None:
+        folder = f"{self._folder}/{self._task['index']}.volumes"
+        os.mkdir(folder, 0o700)
+        for mount in self._task["mounts"]:
+            os.symlink(mount["source"], f"{folder}/{mount['name']}")
+
+    # -- the command --------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        task = self._task
+        tty = task["stdin"] == "tty"
+        theirs = self._open_terminal() if tty else self._open_pipes()
+        starter = command.Starter(task, self._group)
+        for env in task["processes"]:
+            try:
+                pid, report = starter.start(task["words"], task["run_as"], env, theirs, tty)
+            except command.CannotRun as error:
+                self._failure = error.values()
+                break
+            self._running.append(pid)
+            if report >= 0:
+                self._reports.append(report)
+        for fd in set(theirs):
+            os.close(fd)
+
+    def _open_pipes(self) -> tuple[int, int, int]:
+        if self._task["stdin"] == "pipe":
+            stdin, self._inputs.stdin = os.pipe()
+            os.set_blocking(self._inputs.stdin, False)
+        else:
+            stdin = os.open("/dev/null", os.O_RDONLY)
+        writers = [self._open_stream(log) for log in self._logs]
+        return (stdin, writers[0], writers[-1])
+
+    def _open_stream(self, log: pump.Log) -> int:
+        reader, writer = os.pipe()
+        # The user's share of pipe memory may be used up: a small pipe is slower, not wrong.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, _PIPE)
+        os.set_blocking(reader, False)
+        self._sources[reader] = log
+        return writer
+
+    def _open_terminal(self) -> tuple[int, int, int]:
+        master, slave = os.openpty()
+        session.resize(master, frames.SIZE.pack(24, 80))
+        os.set_blocking(master, False)
+        self._inputs.stdin = master
+        self._sources[master] = self._logs[0]
+        return (slave, slave, slave)
+
+    # -- while it runs ------------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        poll = select.poll()
+        poll.register(self._woken, select.POLLIN)
+        for fd in self._sources:
+            poll.register(fd, select.POLLIN)
+        self._inputs.register(poll)
+        timeout = None
+        if self._deadline is not None:
+            timeout = max(0.0, self._deadline - time.monotonic()) * 1000 + 1
+        ready = dict(poll.poll(timeout))
+        for fd in [fd for fd in self._sources if ready.get(fd, 0) & ~select.POLLOUT]:
+            if not self._sources[fd].pump(fd):
+                del self._sources[fd]
+        self._inputs.handle(ready, self._sources, self._group)
+        if self._woken in ready:
+            self._wake()
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            self._end_tree(until=self._running)
+
+    def _wake(self) -> None:
+        try:
+            signals = os.read(self._woken, 4096)
+        except BlockingIOError:
+            return
+        if _TERM in signals:
+            self._follow_order()
+        self._reap()
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self._note_end(pid, status)
+
+    def _note_end(self, pid: int, status: int) -> None:
+        if pid not in self._running:
+            return
+        self._running.remove(pid)
+        code = os.waitstatus_to_exitcode(status)
+        if self._result in (None, 0):
+            self._result = code
+        if code and self._running:
+            self._ask_to_end(_PEERS_GRACE)
+
+    def _follow_order(self) -> None:
+        order = record.read(self._record, record.ORDER)
+        if order is not None:
+            self._ask_to_end(float(order["grace"]))
+
+    def _ask_to_end(self, grace: float) -> None:
+        first = self._deadline is None
+        deadline = time.monotonic() + grace
+        self._deadline = deadline if first else min(deadline, self._deadline or deadline)
+        if first and grace > 0:
+            for pid in self._running:
+                tree.signal_group(pid, _TERM)
+                tree.signal_group(pid, _CONT)
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def _end_tree(self, until: list[int] | None = None) -> None:
+        """Kill all that belongs to the task. `until`: keep their statuses."""
+        for pid, status in tree.end(self._around.namespaces, self._folders()):
+            if until is not None:
+                self._note_end(pid, status)
+        self._running.clear()
+
+    def _folders(self) -> list[str]:
+        return self._group.folders if self._group else []
+
+    def _finish(self) -> None:
+        ooms = cgroup.oom_kills(self._folders())
+        self._end_tree()
+        for fd, log in self._sources.items():
+            os.set_blocking(fd, False)
+            _drain(fd, log)
+        status = self._status(ooms)
+        if status.get("detail"):
+            self._explain(status)
+        for log in self._logs:
+            log.close()
+        if self._group is not None:
+            self._group.remove()
+        self._write_status(status)
+
+    def _status(self, ooms: int) -> dict[str, Any]:
+        code = self._result if self._result is not None else -signal.SIGKILL
+        status: dict[str, Any] = {"code": code} if code >= 0 else {"signal": -code}
+        for report in self._reports:
+            failed = os.read(report, 4096)
+            if failed:
+                self._failure = self._failure or json.loads(failed)
+        if self._failure is not None:
+            status = self._failure
+        if ooms and code:
+            status["hint"] = "out_of_memory"
+        status["lost"] = sum(log.lost_total for log in self._logs)
+        return status
+
+    def _explain(self, status: dict[str, Any]) -> None:
+        en, zh = _SENTENCES.get(status["hint"], _SENTENCES["launch_failed"])
+        self._logs[-1].note(f"{en}: {status['detail']}. {zh}：{status['detail']}")
+
+    def _write_status(self, status: dict[str, Any]) -> None:
+        status["at"] = time.time()
+        record.write(self._record, record.STATUS, status)
+
+
+_SENTENCES = {
+    "command_not_found": ("command not found", "找不到命令"),
+    "not_executable": ("cannot be executed", "无法执行"),
+    "workdir_missing": ("the working directory does not exist", "工作目录不存在"),
+    "launch_failed": ("could not be started", "未能启动"),
+}
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+def _drain(fd: int, log: pump.Log) -> None:
+    """What is left in a stream whose writers are gone (or, at worst, what is there now)."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    while poll.poll(0) and log.pump(fd):
+        pass

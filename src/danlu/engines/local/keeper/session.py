@@ -1,0 +1,174 @@
+"""One more process inside a running task (exec), served by a child of the keeper.
+
+The child is forked from the keeper, so namespaces, cgroup, environment and identity are the
+task's own, also after the server was restarted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import termios
+from typing import Any
+
+from danlu.engines.local.keeper import cgroup, command, frames
+
+_PIECE = 64 * 1024
+_PENDING_LIMIT = 256 * 1024
+
+
+def resize(terminal: int, body: bytes) -> None:
+    rows, cols = frames.SIZE.unpack(body)
+    size = rows.to_bytes(2, "little") + cols.to_bytes(2, "little") + bytes(4)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
+
+
+def serve(
+    conn: socket.socket, task: dict[str, Any], ask: dict[str, Any], group: cgroup.Group | None
+) -> None:
+    """Run what is asked and carry its bytes until it ends; then its status."""
+    try:
+        Session(conn, task, ask, group).run()
+    except command.CannotRun as error:
+        conn.sendall(frames.pack(frames.EXIT, _answer(error.code, error.detail)))
+
+
+def _answer(code: int, error: str = "") -> bytes:
+    return json.dumps({"code": code, "error": error}).encode()
+
+
+class Session:
+    def __init__(
+        self,
+        conn: socket.socket,
+        task: dict[str, Any],
+        ask: dict[str, Any],
+        group: cgroup.Group | None,
+    ) -> None:
+        self._conn = conn
+        self._reader = frames.Reader()
+        self._tty = bool(ask.get("tty"))
+        self._pending = b""
+        self._input_ended = False
+        env = dict(task["processes"][0])
+        if self._tty:
+            env["TERM"] = str(ask["tty"]["term"])
+        self._open(ask)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        words = [str(word) for word in ask["argv"]]
+        starter = command.Starter(task, group)
+        self._pid, self._report = starter.start(words, "argv", env, self._theirs, self._tty)
+        for fd in set(self._theirs):
+            os.close(fd)
+
+    def _open(self, ask: dict[str, Any]) -> None:
+        if self._tty:
+            master, slave = os.openpty()
+            size = frames.SIZE.pack(int(ask["tty"]["rows"]), int(ask["tty"]["cols"]))
+            resize(master, size)
+            self._theirs = (slave, slave, slave)
+            self._input = master
+            self._outputs = {master: frames.OUT}
+        else:
+            (in_r, in_w), (out_r, out_w), (err_r, err_w) = os.pipe(), os.pipe(), os.pipe()
+            self._theirs = (in_r, out_w, err_w)
+            self._input = in_w
+            self._outputs = {out_r: frames.OUT, err_r: frames.ERR}
+        os.set_blocking(self._input, False)
+
+    def run(self) -> None:
+        self._ended = os.pidfd_open(self._pid)
+        gone = False
+        while self._outputs and not gone:
+            poll = select.poll()
+            poll.register(self._ended, select.POLLIN)
+            for fd in self._outputs:
+                poll.register(fd, select.POLLIN)
+            if self._pending and self._input >= 0:
+                poll.register(self._input, select.POLLOUT | (select.POLLIN if self._tty else 0))
+            if len(self._pending) < _PENDING_LIMIT:
+                poll.register(self._conn, select.POLLIN)
+            gone = self._turn(dict(poll.poll()))
+        self._finish()
+
+    def _turn(self, ready: dict[int, int]) -> bool:
+        """True: the process has ended and its last bytes were carried."""
+        if self._pending and ready.get(self._input, 0) & ~select.POLLIN:
+            self._feed()
+        if self._conn.fileno() in ready and not self._hear():
+            os.killpg(self._pid, signal.SIGHUP)
+            os.killpg(self._pid, signal.SIGCONT)
+            os._exit(0)
+        for fd in [fd for fd in self._outputs if fd in ready]:
+            self._carry(fd)
+        if self._ended not in ready:
+            return False
+        for fd in list(self._outputs):
+            os.set_blocking(fd, False)
+            while fd in self._outputs and self._carry(fd):
+                pass
+        return True
+
+    def _carry(self, fd: int) -> bool:
+        try:
+            data = os.read(fd, _PIECE)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            del self._outputs[fd]
+            return False
+        self._conn.sendall(frames.pack(frames.OUT if self._tty else self._kind(fd), data))
+        return True
+
+    def _kind(self, fd: int) -> bytes:
+        return self._outputs[fd]
+
+    def _hear(self) -> bool:
+        data = self._conn.recv(_PIECE)
+        if not data:
+            return False
+        for kind, body in self._reader.feed(data):
+            if kind == frames.INPUT:
+                self._pending += body
+            elif kind == frames.RESIZE and self._tty:
+                resize(self._input, body)
+            elif kind == frames.END_OF_INPUT:
+                self._input_ended = True
+        self._feed()
+        return True
+
+    def _feed(self) -> None:
+        if self._input < 0:
+            self._pending = b""
+            return
+        try:
+            while self._pending:
+                self._pending = self._pending[os.write(self._input, self._pending) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._pending = b""
+        if self._input_ended:
+            self._input_ended = False
+            if self._tty:
+                os.write(self._input, b"\x04")
+            else:
+                os.close(self._input)
+                self._input = -1
+
+    def _finish(self) -> None:
+        _, status = os.waitpid(self._pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        failed = os.read(self._report, 4096) if self._report >= 0 else b""
+        error = str(json.loads(failed)["detail"]) if failed else ""
+        answer = _answer(code if code >= 0 else 128 - code, error)
+        self._conn.sendall(frames.pack(frames.EXIT, answer))
+        self._conn.close()

@@ -1,0 +1,68 @@
+"""Ending a task's whole tree, seen from its keeper."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+from danlu.engines.local.keeper import cgroup
+
+_PATIENCE = 10.0  # a process in an uninterruptible call may need this long
+
+
+def signal_group(pid: int, number: int) -> None:
+    with contextlib.suppress(OSError):
+        os.killpg(pid, number)
+
+
+def end(namespaces: bool, groups: list[str]) -> list[tuple[int, int]]:
+    """Kill and reap everything below this process; (pid, status) of its children.
+
+    In a pid namespace one call reaches every process. Without, every process whose parent died
+    has become a child of the keeper (it is the subreaper), so killing children until there are
+    none reaches all of them, also those that left the session or wiped their environment.
+    """
+    ended: list[tuple[int, int]] = []
+    limit = time.monotonic() + _PATIENCE
+    while time.monotonic() < limit:
+        if not namespaces:
+            _kill(set(_children()) | set(cgroup.members(groups)))
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)
+        try:
+            pid, status = os.waitpid(-1, 0 if namespaces else os.WNOHANG)
+        except ChildProcessError:
+            break
+        if pid:
+            ended.append((pid, status))
+        else:
+            time.sleep(0.002)
+    return ended
+
+
+def _kill(pids: set[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _children() -> list[int]:
+    own = os.getpid()
+    try:
+        with open(f"/proc/{own}/task/{own}/children", "rb") as file:
+            return [int(pid) for pid in file.read().split()]
+    except OSError:
+        pass
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    if int(file.read().rpartition(b")")[2].split()[1]) == own:
+                        found.append(int(name))
+            except (OSError, ValueError, IndexError):
+                pass
+    return found

@@ -1,0 +1,171 @@
+"""Launching exactly once, settling what is in doubt, adopting what already runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Coroutine
+
+from danlu.engines.api import (
+    InDoubt,
+    Launch,
+    Phase,
+    Plan,
+    Ports,
+    Refused,
+    Seen,
+    Unreachable,
+)
+from danlu.engines.local.attempts import INTERRUPTED, Attempt, Task, load, read_claim
+from danlu.engines.local.keeper import record
+from danlu.engines.local.link import Spawner
+from danlu.engines.local.observe import Watcher, running
+
+_CLAIM_PATIENCE = 2.0  # seconds a keeper has to claim its task before the launch is given up
+
+
+class Launcher:
+    def __init__(self, run: str, spawner: Spawner, watcher: Watcher, ports: Ports) -> None:
+        self._run = run
+        self._spawner = spawner
+        self._watcher = watcher
+        self.ports = ports
+        self._busy: dict[str, asyncio.Task[str]] = {}
+        self._background: set[asyncio.Task[None]] = set()
+
+    @property
+    def busy(self) -> frozenset[str]:
+        """Attempts whose launch is under way."""
+        return frozenset(self._busy)
+
+    def close(self) -> None:
+        for task in [*self._background, *self._busy.values()]:
+            task.cancel()
+
+    def known(self, attempt_id: str) -> Attempt | None:
+        attempt = self._watcher.attempts.get(attempt_id)
+        if attempt is None:
+            attempt = load(f"{self._run}/{attempt_id}")
+            if attempt is not None:
+                self._adopt(attempt)
+        return attempt
+
+    async def launch(self, launch: Launch, plan: Plan) -> str:
+        attempt_id = launch.attempt_id
+        if attempt_id in self._watcher.attempts:
+            return attempt_id
+        task = self._busy.get(attempt_id)
+        if task is None:
+            task = asyncio.create_task(self._launch(launch, plan))
+            self._busy[attempt_id] = task
+            task.add_done_callback(lambda _: self._busy.pop(attempt_id, None))
+        return await asyncio.shield(task)
+
+    async def _launch(self, launch: Launch, plan: Plan) -> str:
+        answer = await self._spawner.ask(plan.payload)
+        error, message = answer.get("error"), answer.get("message", "")
+        if error == "exists":
+            return await self._launched_before(launch.attempt_id)
+        if error == "refused":
+            raise Refused(message)
+        if error:
+            raise Unreachable(f"nothing was started: {message}")
+        at = time.time()
+        places = {place.task: place for place in launch.places or ()}
+        tasks = [
+            Task(task.index, places[task.index].node, pid, start)
+            for task, (pid, start) in zip(launch.tasks, answer["pids"], strict=True)
+        ]
+        folder = f"{self._run}/{launch.attempt_id}"
+        ports = [port for place in places.values() for port in place.ports]
+        attempt = Attempt(launch.attempt_id, folder, launch.job_id, tasks, ports)
+        self._watcher.add(attempt)
+        self.ports.keep(attempt.id, ports)
+        for task in tasks:
+            task.seen = running(task, at)
+            self._watcher.watch(attempt, task)
+        return attempt.id
+
+    async def _launched_before(self, attempt_id: str) -> str:
+        """The folder is there: by a launch whose answer was lost, or by settle()."""
+        folder = f"{self._run}/{attempt_id}"
+        limit = time.monotonic() + _CLAIM_PATIENCE
+        while (attempt := load(folder)) is not None:
+            if all(read_claim(folder, task.index) for task in attempt.tasks):
+                self._adopt(attempt)
+                return attempt_id
+            if time.monotonic() > limit or not any(
+                record.unclaimed(folder, task.index) for task in attempt.tasks
+            ):
+                break
+            await asyncio.sleep(0.01)
+        raise InDoubt(INTERRUPTED)
+
+    async def settle(self, attempt_id: str) -> Seen | None:
+        launching = self._busy.get(attempt_id)
+        if launching is not None:
+            await asyncio.wait((launching,))
+        folder = f"{self._run}/{attempt_id}"
+        if not self._fence_unknown(folder):
+            return None
+        attempt = self._watcher.attempts.get(attempt_id) or load(folder)
+        fenced = [record.fence(folder, task.index) for task in attempt.tasks] if attempt else []
+        if attempt is None or all(fenced):
+            self._watcher.drop(attempt_id)
+            return None
+        if attempt_id in self._watcher.attempts:
+            for task in attempt.tasks:
+                self._watcher.refresh(attempt, task)
+        else:
+            self._adopt(attempt)
+        return attempt.view()
+
+    def _fence_unknown(self, folder: str) -> bool:
+        """True: the attempt's folder was there. Else it now is, and no launch can make it."""
+        if os.path.exists(folder):
+            return True
+        draft = f"{self._run}/.{os.path.basename(folder)}.fence.{os.getpid()}"
+        try:
+            os.makedirs(draft, mode=0o700, exist_ok=True)
+            os.close(os.open(f"{draft}/fenced", os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.rename(draft, folder)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                record.remove(draft)
+            if os.path.exists(folder):
+                return True
+            raise Unreachable(f"cannot settle: {error.strerror} in {self._run}") from error
+        return False
+
+    # -- adopting -----------------------------------------------------------------------------
+
+    def adopt_all(self) -> None:
+        for entry in os.scandir(self._run):
+            known = entry.name in self._watcher.attempts or entry.name in self._busy
+            if known or entry.name.startswith("."):
+                continue
+            if entry.is_dir() and (attempt := load(entry.path)) is not None:
+                self._adopt(attempt)
+
+    def _adopt(self, attempt: Attempt) -> None:
+        self._watcher.add(attempt)
+        self.ports.keep(attempt.id, attempt.ports)
+        for task in attempt.tasks:
+            self._watcher.refresh(attempt, task)
+        if any(task.seen.phase is Phase.STARTING for task in attempt.tasks):
+            # Its keeper is about to claim, or there is none: wait, then see to it.
+            self._soon(self._expire(attempt))
+
+    async def _expire(self, attempt: Attempt) -> None:
+        await asyncio.sleep(_CLAIM_PATIENCE)
+        for task in attempt.tasks:
+            if not task.ended:
+                record.fence(attempt.folder, task.index)
+                self._watcher.refresh(attempt, task)
+
+    def _soon(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)

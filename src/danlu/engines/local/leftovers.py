@@ -1,0 +1,78 @@
+"""Finding and ending what attempts that are over left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Collection, Iterable
+
+from danlu.engines.local.keeper import cgroup, record
+from danlu.engines.local.plan import MARKER
+
+_DRAFT_AGE = 60.0  # seconds after which a half-made folder belongs to nobody
+
+
+def marked(tag: str) -> list[tuple[int, str, int]]:
+    """Processes of this server's tasks by the marker in their environment: (pid, attempt, task)."""
+    wanted = f"{MARKER}=".encode()
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            value = _marker(int(name), wanted)
+            mine, _, of = value.partition("@")
+            attempt, _, task = mine.partition("/")
+            if of == tag and task.isdigit():
+                found.append((int(name), attempt, int(task)))
+    return found
+
+
+def _marker(pid: int, wanted: bytes) -> str:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            for entry in file.read().split(b"\0"):
+                if entry.startswith(wanted):
+                    return entry[len(wanted) :].decode(errors="replace")
+    except OSError:
+        pass
+    return ""
+
+
+def end_marked(tag: str, live: Collection[str], only: str | None = None) -> int:
+    """Kill marked processes of attempts that are not live (or of one attempt)."""
+    count = 0
+    for pid, attempt, _ in marked(tag):
+        if attempt != only if only is not None else attempt in live:
+            continue
+        with contextlib.suppress(OSError):
+            handle = os.pidfd_open(pid)
+            try:
+                # The pid may have changed hands since it was read; the handle cannot.
+                if _marker(pid, f"{MARKER}=".encode()).startswith(f"{attempt}/"):
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+                    count += 1
+            finally:
+                os.close(handle)
+    return count
+
+
+def end_groups(bases: Iterable[str], live: frozenset[str]) -> int:
+    """Kill and remove the cgroups of attempts that are not live."""
+    count = 0
+    for base in bases:
+        with contextlib.suppress(OSError):
+            for entry in list(os.scandir(base)):
+                attempt = entry.name.rpartition(".")[0]
+                if entry.is_dir() and attempt and attempt not in live | {"trial"}:
+                    count += bool(cgroup.members([entry.path]))
+                    cgroup.end([entry.path])
+    return count
+
+
+def remove_drafts(run: str) -> None:
+    for entry in list(os.scandir(run)):
+        with contextlib.suppress(OSError):
+            old = time.time() - entry.stat(follow_symlinks=False).st_mtime > _DRAFT_AGE
+            if entry.name.startswith(".") and entry.is_dir() and old:
+                record.remove(entry.path)

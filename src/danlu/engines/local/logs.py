@@ -1,0 +1,154 @@
+"""Reading what tasks print: pieces from any offset, and waiting for more."""
+
+from __future__ import annotations
+
+import asyncio
+import glob
+import os
+import struct
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from danlu.engines.api import TaskRef
+from danlu.engines.local.keeper import linux
+
+_PIECE = 128 * 1024
+_EVENT = struct.Struct("iIII")
+_SLOW = 1.0  # seconds between looks where the kernel does not tell
+
+
+class LogFiles:
+    def __init__(self, data: Path) -> None:
+        self._folder = str(data / "logs")
+
+    def path(self, task: TaskRef, stream: str) -> str:
+        if stream not in ("out", "err"):
+            raise ValueError(f"no stream {stream!r}: a task has out and, on request, err")
+        name = f"{task.attempt_id}.{task.task}.{stream}"
+        if task.job_id:
+            return f"{self._folder}/{task.job_id}/{name}"
+        found = glob.glob(f"{glob.escape(self._folder)}/*/{glob.escape(name)}")
+        return found[0] if found else f"{self._folder}/-/{name}"
+
+    def size(self, task: TaskRef, stream: str) -> int:
+        try:
+            return os.stat(self.path(task, stream)).st_size
+        except FileNotFoundError:
+            return 0
+
+    async def read(
+        self, task: TaskRef, stream: str, offset: int, limit: int | None
+    ) -> AsyncIterator[bytes]:
+        try:
+            fd = os.open(self.path(task, stream), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return
+        try:
+            end = os.fstat(fd).st_size
+            if limit is not None:
+                end = min(end, offset + limit)
+            while offset < end:
+                piece = await _read(fd, min(_PIECE, end - offset), offset)
+                if not piece:
+                    return
+                offset += len(piece)
+                yield piece
+        finally:
+            os.close(fd)
+
+
+async def _read(fd: int, count: int, offset: int) -> bytes:
+    """From memory at once; from the disk in a thread, so that nobody else waits for it."""
+    buffer = bytearray(count)
+    try:
+        got = os.preadv(fd, [buffer], offset, os.RWF_NOWAIT)
+    except OSError:
+        got = 0
+    if got:
+        return bytes(memoryview(buffer)[:got])
+    return await asyncio.to_thread(os.pread, fd, count, offset)
+
+
+class Growth:
+    """Waits until files grow: one inotify descriptor for all followers."""
+
+    def __init__(self) -> None:
+        self._fd = -1
+        self._waiters: dict[int, set[asyncio.Future[None]]] = {}
+
+    def start(self) -> None:
+        try:
+            self._fd = linux.inotify_init()
+        except OSError:
+            return  # the user's share is used up: look every second instead
+        asyncio.get_running_loop().add_reader(self._fd, self._drain)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            asyncio.get_running_loop().remove_reader(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+
+    async def wait(
+        self, path: str, offset: int, also: asyncio.Future[None], patience: float
+    ) -> bool:
+        """True when the file is longer than `offset`; earlier when `also` is done."""
+        limit = asyncio.get_running_loop().time() + patience
+        while True:
+            watch, future = self._watch(path)
+            try:
+                # After the watch is set: what was written before would not be told.
+                if _size(path) > offset:
+                    return True
+                left = limit - asyncio.get_running_loop().time()
+                if also.done() or left <= 0:
+                    return False
+                pause = left if watch >= 0 else min(left, _SLOW)
+                await asyncio.wait((future, also), timeout=pause, return_when="FIRST_COMPLETED")
+            finally:
+                self._unwatch(watch, future)
+
+    def _watch(self, path: str) -> tuple[int, asyncio.Future[None]]:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._fd < 0:
+            return -1, future
+        try:
+            watch = linux.inotify_add(self._fd, path, linux.IN_MODIFY | linux.IN_ONESHOT)
+        except OSError:
+            return -1, future
+        self._waiters.setdefault(watch, set()).add(future)
+        return watch, future
+
+    def _unwatch(self, watch: int, future: asyncio.Future[None]) -> None:
+        future.cancel()
+        waiters = self._waiters.get(watch)
+        if waiters is None:
+            return
+        waiters.discard(future)
+        if not waiters:
+            del self._waiters[watch]
+            linux.inotify_remove(self._fd, watch)
+
+    def _drain(self) -> None:
+        try:
+            data = os.read(self._fd, 1 << 16)
+        except BlockingIOError:
+            return
+        at = 0
+        while at < len(data):
+            watch, mask, _, length = _EVENT.unpack_from(data, at)
+            at += _EVENT.size + length
+            if mask & linux.IN_IGNORED:
+                waiters = self._waiters.pop(watch, set())
+            else:
+                waiters = self._waiters.get(watch, set())
+            for future in waiters:
+                if not future.done():
+                    future.set_result(None)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0

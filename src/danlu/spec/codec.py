@@ -1,0 +1,136 @@
+"""`JobSpec` as plain JSON values, and back: how jobs are stored and shown.
+
+Written by hand because it runs for every job that is queued, started or listed. Keys that hold
+their default are left out, so rows stay small and a new key needs no migration.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from danlu.spec.job import (
+    After,
+    Array,
+    Command,
+    Dependency,
+    GpuRequest,
+    JobSpec,
+    Kind,
+    Mount,
+    Processes,
+    Resources,
+    Role,
+    RunAs,
+    Stdin,
+)
+
+Values = dict[str, Any]
+
+
+def to_values(spec: JobSpec) -> Values:
+    values: Values = {
+        "name": spec.name,
+        "kind": spec.kind.value,
+        "roles": [_role_values(role) for role in spec.roles],
+        "queue": spec.queue,
+        "group": spec.group,
+        "priority": spec.priority,
+        "time_limit": spec.time_limit,
+        "retries": spec.retries,
+        "grace": spec.grace,
+    }
+    if spec.after:
+        values["after"] = [{"job": each.job, "when": each.after.value} for each in spec.after]
+    if spec.array is not None:
+        values["array"] = {"indexes": list(spec.array.indexes), "limit": spec.array.limit}
+    if spec.stdin is not Stdin.NONE:
+        values["stdin"] = spec.stdin.value
+    if spec.split_output:
+        values["split_output"] = True
+    if spec.log_cap is not None:
+        values["log_cap"] = spec.log_cap
+    if spec.held:
+        values["held"] = True
+    return values
+
+
+def _role_values(role: Role) -> Values:
+    need = role.resources
+    values: Values = {
+        "name": role.name,
+        "count": role.count,
+        "command": {"run_as": role.command.run_as.value, "words": list(role.command.words)},
+        "gpus": {
+            "count": need.gpus.count,
+            "model": need.gpus.model,
+            "fraction": need.gpus.fraction,
+        },
+        "cpus": need.cpus,
+        "memory": need.memory,
+        "shm": need.shm,
+    }
+    if role.image is not None:
+        values["image"] = role.image
+    if role.env:
+        values["env"] = dict(role.env)
+    if role.secrets:
+        values["secrets"] = dict(role.secrets)
+    if role.mounts:
+        values["mounts"] = [
+            {"volume": mount.volume, "path": mount.path, "read_only": mount.read_only}
+            for mount in role.mounts
+        ]
+    if role.ports:
+        values["ports"] = dict(role.ports)
+    if role.workdir is not None:
+        values["workdir"] = role.workdir
+    if role.processes is not Processes.ONE:
+        values["processes"] = role.processes.value
+    return values
+
+
+def from_values(values: Values) -> JobSpec:
+    get = values.get
+    array = get("array")
+    return JobSpec(
+        name=values["name"],
+        kind=Kind(values["kind"]),
+        roles=tuple([_role(role) for role in values["roles"]]),
+        queue=values["queue"],
+        group=get("group"),
+        priority=values["priority"],
+        time_limit=get("time_limit"),
+        retries=values["retries"],
+        grace=values["grace"],
+        after=tuple([Dependency(each["job"], After(each["when"])) for each in get("after", ())]),
+        array=None if array is None else Array(tuple(array["indexes"]), array["limit"]),
+        stdin=Stdin(get("stdin", "none")),
+        split_output=get("split_output", False),
+        log_cap=get("log_cap"),
+        held=get("held", False),
+    )
+
+
+def _role(values: Values) -> Role:
+    get = values.get
+    command, gpus = values["command"], values["gpus"]
+    return Role(
+        name=values["name"],
+        count=values["count"],
+        command=Command(RunAs(command["run_as"]), tuple(command["words"])),
+        resources=Resources(
+            gpus=GpuRequest(gpus["count"], gpus["model"], gpus["fraction"]),
+            cpus=values["cpus"],
+            memory=values["memory"],
+            shm=values["shm"],
+        ),
+        image=get("image"),
+        env=get("env") or {},
+        secrets=get("secrets") or {},
+        mounts=tuple(
+            [Mount(each["volume"], each["path"], each["read_only"]) for each in get("mounts", ())]
+        ),
+        ports=get("ports") or {},
+        workdir=get("workdir"),
+        processes=Processes(get("processes", "one")),
+    )

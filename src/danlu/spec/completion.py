@@ -1,0 +1,286 @@
+"""One pass that fills the gaps of a request and looks for contradictions and for too much."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from danlu.spec.defaults import Defaults
+from danlu.spec.errors import NO_VALUE, Finding, Path
+from danlu.spec.job import (
+    Command,
+    GpuRequest,
+    JobSpec,
+    Kind,
+    Processes,
+    Resources,
+    Role,
+    RunAs,
+    Stdin,
+)
+from danlu.spec.names import default_name
+from danlu.spec.request import ROLE_KEYS, JobRequest, RoleRequest
+from danlu.spec.units import format_duration, format_size
+
+SINGLE_ROLE = "main"
+"""The name of the role of a job that names none."""
+
+QUEUE = "default"
+GRACE = 10.0
+MOST_ROLES = 100
+
+SHARED_KEYS = frozenset({"image", "env", "secrets", "mounts", "workdir"})
+"""Keys that may stand beside `roles` and then hold for all of them."""
+
+ROLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}", re.ASCII)
+_NO_GPUS = GpuRequest()
+
+
+def bad_role_name(name: str) -> Finding:
+    return Finding(
+        ("roles", name),
+        NO_VALUE,
+        "is not a role's name; write a letter, then letters, digits or '_', up to 32",
+        "不是角色名；请以字母开头，后接字母、数字或 '_'，最多 32 个字符",
+    )
+
+
+class Completion:
+    """One pass over a request. `bad` are keys already known to be wrong: nothing is said twice."""
+
+    def __init__(
+        self, request: JobRequest, defaults: Defaults, bad: frozenset[Path] = frozenset()
+    ) -> None:
+        self.request = request
+        self.defaults = defaults
+        self.bad = bad
+        self.findings: list[Finding] = []
+
+    def add(self, path: Path, value: object, en: str, zh: str) -> None:
+        self.findings.append(Finding(path, value, en, zh))
+
+    def spec(self) -> JobSpec | None:
+        request = self.request
+        roles = self.roles()
+        self.check_job(roles)
+        if not roles or self.findings:
+            return None
+        first = roles[0]
+        return JobSpec(
+            name=request.name or default_name(first.command),
+            kind=request.kind or Kind.TRAIN,
+            roles=roles,
+            queue=request.queue or QUEUE,
+            group=request.group,
+            priority=request.priority or 0,
+            time_limit=request.time_limit or self.defaults.limited_time(),
+            retries=request.retries or 0,
+            grace=GRACE if request.grace is None else request.grace,
+            after=request.after or (),
+            array=request.array,
+            stdin=request.stdin or Stdin.NONE,
+            split_output=bool(request.split_output),
+            log_cap=request.log_cap,
+            held=bool(request.held),
+        )
+
+    def check_job(self, roles: tuple[Role, ...]) -> None:
+        request, defaults = self.request, self.defaults
+        tasks = sum(role.count for role in roles)
+        if tasks > defaults.max_tasks:
+            path: Path = ("roles",) if request.roles else ("count",)
+            most = defaults.max_tasks
+            self.add(
+                path,
+                tasks,
+                f"tasks are more than a job may have ({most})",
+                f"个任务实例超过上限（{most}）",
+            )
+        if request.array is not None and len(request.array.indexes) > defaults.max_array:
+            most = defaults.max_array
+            self.add(
+                ("array",),
+                len(request.array.indexes),
+                f"elements are more than an array may have ({most}); use several arrays",
+                f"个元素超过数组上限（{most}）；请分成几个数组",
+            )
+        limit = defaults.max_time_limit
+        if request.time_limit is not None and limit is not None and request.time_limit > limit:
+            self.above(("time_limit",), format_duration(request.time_limit), format_duration(limit))
+        cap = defaults.max_log_cap
+        if request.log_cap is not None and request.log_cap > cap:
+            self.above(("log_cap",), format_size(request.log_cap), format_size(cap))
+
+    def above(self, path: Path, value: object, most: str) -> None:
+        self.add(
+            path,
+            value,
+            f"is more than allowed here; at most {most}",
+            f"超过此处的上限；最多 {most}",
+        )
+
+    def roles(self) -> tuple[Role, ...]:
+        request = self.request
+        if request.roles is None:
+            # `roles` that could not be read was told already; the rest cannot be judged without.
+            if ("roles",) in self.bad:
+                return ()
+            role = self.role(SINGLE_ROLE, request, ())
+            return (role,) if role else ()
+        self.check_beside_roles()
+        self.check_role_names(request.roles)
+        roles = [
+            self.role(name, self.inherited(role), ("roles", name))
+            for name, role in list(request.roles.items())[:MOST_ROLES]
+        ]
+        return tuple(role for role in roles if role is not None)
+
+    def check_beside_roles(self) -> None:
+        for key in ROLE_KEYS:
+            if key not in SHARED_KEYS and getattr(self.request, key) is not None:
+                self.add(
+                    (key,),
+                    NO_VALUE,
+                    f"cannot stand beside roles; write it inside a role, as in roles.worker.{key}",
+                    f"不能与 roles 并列；请写在角色里，例如 roles.worker.{key}",
+                )
+
+    def check_role_names(self, roles: Mapping[str, RoleRequest]) -> None:
+        told = any(path[0] == "roles" for path in self.bad)
+        if len(roles) > MOST_ROLES or (not roles and not told):
+            self.add(
+                ("roles",),
+                NO_VALUE,
+                f"there is no role here, or too many; write from 1 to {MOST_ROLES}",
+                f"没有角色或角色过多；请写 1 到 {MOST_ROLES} 个",
+            )
+        seen: set[str] = set()
+        for name in list(roles)[:MOST_ROLES]:
+            if not ROLE_NAME.fullmatch(name):
+                self.findings.append(bad_role_name(name))
+            elif name.lower() in seen:
+                self.add(
+                    ("roles", name),
+                    NO_VALUE,
+                    "differs from another role only in capitals; choose another name",
+                    "与另一角色只有大小写不同；请换一个名称",
+                )
+            seen.add(name.lower())
+
+    def inherited(self, role: RoleRequest) -> RoleRequest:
+        """With what stands at the top; what the role says itself wins."""
+        top = self.request
+        mounts = {mount.path: mount for mount in (*(top.mounts or ()), *(role.mounts or ()))}
+        secrets = {
+            name: secret
+            for name, secret in (top.secrets or {}).items()
+            if name not in (role.env or {})
+        }
+        env = {
+            name: text for name, text in (top.env or {}).items() if name not in (role.secrets or {})
+        }
+        return role.model_copy(
+            update={
+                "image": role.image or top.image,
+                "workdir": role.workdir or top.workdir,
+                "env": env | (role.env or {}),
+                "secrets": secrets | (role.secrets or {}),
+                "mounts": tuple(mounts.values()),
+            }
+        )
+
+    def role(self, name: str, request: RoleRequest, path: Path) -> Role | None:
+        command = self.command(request, path)
+        resources = self.resources(request, path)
+        env, secrets = request.env or {}, request.secrets or {}
+        for both in env.keys() & secrets.keys():
+            self.add(
+                (*path, "secrets", both),
+                NO_VALUE,
+                "is set by env and by secrets; keep one",
+                "同时由 env 和 secrets 设置；请只保留一个",
+            )
+        gpus = resources.gpus
+        whole = gpus.count > 0 and gpus.fraction is None
+        per_gpu = request.processes is Processes.PER_GPU
+        if per_gpu and not whole and (*path, "gpus") not in self.bad:
+            self.add(
+                (*path, "processes"),
+                "per_gpu",
+                "needs whole GPUs; ask for gpus: 1 or more, or write one",
+                "需要整卡；请申请 gpus: 1 或更多，或写 one",
+            )
+        if command is None:
+            return None
+        return Role(
+            name=name,
+            count=request.count or 1,
+            command=command,
+            resources=resources,
+            image=request.image,
+            env=env,
+            secrets=secrets,
+            mounts=request.mounts or (),
+            ports=request.ports or {},
+            workdir=request.workdir,
+            processes=request.processes or Processes.ONE,
+        )
+
+    def command(self, request: RoleRequest, path: Path) -> Command | None:
+        if request.command is not None and request.script is not None:
+            self.add(
+                (*path, "script"),
+                request.script,
+                "stands beside command; keep one of the two",
+                "与 command 同时出现；请只保留一个",
+            )
+        if request.command is not None:
+            if request.args:
+                self.add(
+                    (*path, "args"),
+                    list(request.args),
+                    "belong to script; write them into command",
+                    "属于 script；请写进 command",
+                )
+            return request.command
+        if request.script is not None:
+            return Command(RunAs.SCRIPT, (request.script, *(request.args or ())))
+        # A misspelt or unreadable command was told already.
+        if not any(len(bad) == len(path) + 1 and bad[: len(path)] == path for bad in self.bad):
+            self.add(
+                (*path, "command"),
+                NO_VALUE,
+                "is missing; write what to run, as in command: python train.py,"
+                " or script: ./start.sh",
+                "缺少；请写要运行的内容，例如 command: python train.py，或 script: ./start.sh",
+            )
+        return None
+
+    def resources(self, request: RoleRequest, path: Path) -> Resources:
+        defaults = self.defaults
+        gpus = request.gpus or _NO_GPUS
+        if defaults.max_gpus is not None and gpus.count > defaults.max_gpus:
+            self.above((*path, "gpus"), gpus.count, str(defaults.max_gpus))
+        cpus = request.cpus
+        if cpus is None:
+            cpus = defaults.cpus(gpus)
+        elif defaults.max_cpus is not None and cpus > defaults.max_cpus:
+            self.above((*path, "cpus"), cpus, f"{defaults.max_cpus:g}")
+        memory, shm = request.memory, request.shm
+        if memory is None:
+            memory = defaults.memory(cpus, shm)
+        if defaults.max_memory is not None and memory > defaults.max_memory:
+            key = "shm" if request.memory is None else "memory"
+            self.above((*path, key), format_size(memory), format_size(defaults.max_memory))
+        if shm is None:
+            shm = defaults.shm(memory)
+        elif shm > memory:
+            self.add(
+                (*path, "shm"),
+                format_size(shm),
+                f"is more than memory ({format_size(memory)}), which it is a part of;"
+                " ask for more memory or less shm",
+                f"超过内存（{format_size(memory)}），而共享内存是其中一部分；"
+                "请增加 memory 或减小 shm",
+            )
+        return Resources(gpus, cpus, memory, shm)

@@ -1,0 +1,215 @@
+"""Readers of values that have several writings: GPUs, commands, variables, secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from danlu.spec.errors import Finding, Path, Wrong, unknown_key, wrong
+from danlu.spec.fields import LONGEST_WORD, read_line, read_name, read_number, read_text
+from danlu.spec.job import Command, GpuRequest, RunAs
+
+MOST_WORDS = 10_000
+MOST_VARIABLES = 1_000
+MOST_GPUS = 4_096
+SMALLEST_FRACTION = 0.01
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.+/()-]{0,63}", re.ASCII)
+
+T = TypeVar("T")
+
+
+class Collected:
+    """Gathers the mistakes inside one value, so that all of them are told."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+
+    def add(self, value: object, en: str, zh: str, path: Path = ()) -> None:
+        self.findings.append(Finding(path, value, en, zh))
+
+    def read(self, reader: Callable[[Any], T], value: object, *path: str | int) -> T | None:
+        try:
+            return reader(value)
+        except Wrong as error:
+            self.findings.extend(found.below(path) for found in error.findings)
+            return None
+
+    def keys(self, value: Mapping[str, object], known: tuple[str, ...]) -> None:
+        for key in value:
+            if key not in known:
+                self.findings.append(unknown_key(key, known))
+
+    def done(self) -> None:
+        if self.findings:
+            raise Wrong(self.findings)
+
+
+# GPUs
+
+_GPUS_EN = (
+    "does not say how many GPUs; write a whole number (2), a fraction of one card (0.5),"
+    " a number and a model (2:RTX3090), or {count: 2, model: RTX3090}"
+)
+_GPUS_ZH = (
+    "不是 GPU 数量；请写整数（2）、一张卡的几分之几（0.5）、数量和型号（2:RTX3090），"
+    "或 {count: 2, model: RTX3090}"
+)
+
+
+def read_gpus(value: object) -> GpuRequest:
+    if isinstance(value, Mapping):
+        return _gpus_from_mapping(value)
+    if isinstance(value, str):
+        count, colon, model = value.partition(":")
+        return _gpus(count, read_model(model.strip()) if colon else None, value)
+    return _gpus(value, None, value)
+
+
+def _gpus_from_mapping(value: Mapping[str, object]) -> GpuRequest:
+    found = Collected()
+    found.keys(value, ("count", "model", "fraction"))
+    model = value.get("model")
+    name = None if model is None else found.read(read_model, model, "model")
+    amount = value.get("count")
+    fraction = value.get("fraction")
+    if fraction is not None:
+        number = read_number(fraction)
+        if number is None or not SMALLEST_FRACTION <= number < 1 or amount not in (None, 1):
+            found.add(
+                fraction,
+                "is not a fraction of one card; write a number from 0.01 to 0.99, without count",
+                "不是一张卡的几分之几；请写 0.01 到 0.99 的数，且不写 count",
+                ("fraction",),
+            )
+        found.done()
+        return GpuRequest(1, name, number)
+    found.done()
+    return _gpus(1 if amount is None else amount, name, value)
+
+
+def _gpus(amount: object, model: str | None, value: object) -> GpuRequest:
+    number = read_number(amount)
+    if number is None or not 0 <= number <= MOST_GPUS or (0 < number < SMALLEST_FRACTION):
+        raise wrong(value, _GPUS_EN, _GPUS_ZH)
+    if number == 0 and model is not None:
+        raise wrong(value, "names a model but no card", "写了型号但数量为 0")
+    if 0 < number < 1:
+        return GpuRequest(1, model, number)
+    if not number.is_integer():
+        raise wrong(value, _GPUS_EN, _GPUS_ZH)
+    return GpuRequest(int(number), model)
+
+
+def read_model(value: object) -> str:
+    text = read_line(value).strip()
+    if _MODEL.fullmatch(text):
+        return text
+    raise wrong(
+        text,
+        "is not a GPU model; write a name as `danlu gpus` shows it, as in RTX3090",
+        "不是 GPU 型号；请写 `danlu gpus` 显示的名称，例如 RTX3090",
+    )
+
+
+# Commands
+
+
+def read_command(value: object) -> Command:
+    if isinstance(value, list):
+        words = read_words(value)
+        if words and words[0].strip():
+            return Command(RunAs.ARGV, words)
+    elif isinstance(value, str):
+        text = read_text(value)
+        if text.strip():
+            return Command(RunAs.SHELL, (text,))
+    raise wrong(
+        value,
+        "is not a command; write text for the shell (python train.py) or a list of exact words"
+        " ([python, train.py])",
+        "不是命令；请写交给 shell 的文字（python train.py），或逐词列表（[python, train.py]）",
+    )
+
+
+def read_words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise wrong(
+            value, "is not a list of words; write [one, two]", "不是词的列表；请写 [one, two]"
+        )
+    bounded(value, MOST_WORDS)
+    found = Collected()
+    words = [found.read(read_text, word, index) for index, word in enumerate(value)]
+    found.done()
+    return tuple(word for word in words if word is not None)
+
+
+def bounded(value: list[Any] | Mapping[str, Any], most: int) -> None:
+    if len(value) > most:
+        raise wrong(value, f"has more than {most} entries", f"超过 {most} 项")
+
+
+# Variables and secrets
+
+
+def read_env(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise wrong(value, "is not a mapping; write {NAME: value}", "不是映射；请写 {NAME: value}")
+    bounded(value, MOST_VARIABLES)
+    found = Collected()
+    env: dict[str, str] = {}
+    for name, content in value.items():
+        found.read(_read_variable, name, name)
+        text = found.read(_read_content, content, name)
+        if text is not None:
+            env[name] = text
+            if len(name) + len(text) > LONGEST_WORD // 4:
+                found.read(_read_assignment, f"{name}={text}", name)
+    found.done()
+    return env
+
+
+def _read_variable(value: object) -> str:
+    if isinstance(value, str) and _VARIABLE.fullmatch(value):
+        return value
+    raise wrong(
+        value,
+        "is not a variable's name; write letters, digits and '_', not beginning with a digit,"
+        " at most 128",
+        "不是变量名；请用字母、数字和 '_'，不以数字开头，最多 128 个字符",
+    )
+
+
+def _read_content(value: object) -> str:
+    if value is None:
+        raise wrong(value, 'is not text; write "" for an empty variable', '不是文字；空变量请写 ""')
+    return read_text(value)
+
+
+def _read_assignment(text: str) -> str:
+    return read_text(text)
+
+
+def read_secrets(value: object) -> dict[str, str]:
+    if isinstance(value, list):
+        bounded(value, MOST_VARIABLES)
+        found = Collected()
+        names = [found.read(_read_variable, name, index) for index, name in enumerate(value)]
+        found.done()
+        return {name: name for name in names if name is not None}
+    if not isinstance(value, Mapping):
+        raise wrong(
+            value,
+            "does not name secrets; write {VARIABLE: secret} or a list of names",
+            "不是密钥；请写 {变量: 密钥名} 或名称列表",
+        )
+    bounded(value, MOST_VARIABLES)
+    found = Collected()
+    secrets: dict[str, str] = {}
+    for name, secret in value.items():
+        found.read(_read_variable, name, name)
+        secrets[name] = found.read(read_name, secret, name) or ""
+    found.done()
+    return secrets

@@ -1,0 +1,129 @@
+"""The nouns of a request: what a job is, once it has been read, checked and completed.
+
+Only values live here. `spec.request` reads what people write; dialects read other languages; both
+end in a `JobSpec`. Everything downstream (scheduler, engines, store) knows this form only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    TRAIN = "train"
+    ENVIRONMENT = "environment"
+    SERVICE = "service"
+
+
+class RunAs(StrEnum):
+    """How a command line is started."""
+
+    ARGV = "argv"  # exactly these words
+    SHELL = "shell"  # one text, given to bash (sh where there is none)
+    SCRIPT = "script"  # a file (or a link to one) and its arguments
+
+
+class Processes(StrEnum):
+    """How many processes a task starts."""
+
+    ONE = "one"
+    PER_GPU = "per_gpu"  # one per card, each with its own LOCAL_RANK and one visible card
+
+
+class Stdin(StrEnum):
+    NONE = "none"
+    PIPE = "pipe"
+    TTY = "tty"
+
+
+class After(StrEnum):
+    """What a dependency waits for."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    ENDED = "ended"
+    STARTED = "started"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    run_as: RunAs
+    words: tuple[str, ...]  # SHELL: one text; SCRIPT: path, then arguments
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRequest:
+    """Whole cards, or a fraction of one card (then `count` is 1)."""
+
+    count: int = 0
+    model: str | None = None
+    fraction: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one task needs. Sizes are bytes."""
+
+    gpus: GpuRequest
+    cpus: float
+    memory: int
+    shm: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    volume: str
+    path: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    name: str
+    count: int
+    command: Command
+    resources: Resources
+    image: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)  # variable -> secret's name
+    mounts: tuple[Mount, ...] = ()
+    ports: Mapping[str, int] = field(default_factory=dict)  # label -> how many
+    workdir: str | None = None
+    processes: Processes = Processes.ONE
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    job: str  # a reference as the user wrote it; the server replaces it by the job's id
+    after: After = After.SUCCEEDED
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    indexes: tuple[int, ...]
+    limit: int | None = None  # how many elements may be active at once
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    name: str
+    kind: Kind
+    roles: tuple[Role, ...]
+    queue: str = "default"
+    group: str | None = None
+    priority: int = 0  # higher goes first
+    time_limit: float | None = None  # seconds, of one attempt
+    retries: int = 0  # for the job's own failures; the platform's faults are not charged
+    grace: float = 10.0  # seconds between the polite signal and the end
+    after: tuple[Dependency, ...] = ()
+    array: Array | None = None
+    stdin: Stdin = Stdin.NONE
+    split_output: bool = False  # stderr in a stream of its own
+    log_cap: int | None = None  # bytes kept per task; None: the platform's default
+    held: bool = False
+
+    @property
+    def tasks(self) -> int:
+        return sum(role.count for role in self.roles)

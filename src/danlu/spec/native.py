@@ -1,0 +1,109 @@
+"""`JobSpec` as a native job file, the way somebody would have written it.
+
+Resources are written out in full, so that the file means the same where other defaults hold.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from danlu.spec.completion import GRACE, QUEUE, SINGLE_ROLE
+from danlu.spec.job import After, GpuRequest, JobSpec, Kind, Processes, Role, RunAs, Stdin
+from danlu.spec.refs import format_array
+from danlu.spec.units import exact_duration, exact_size
+
+Values = dict[str, Any]
+
+
+def to_native(spec: JobSpec) -> Values:
+    """The values of a native job, without what is the default anyway."""
+    values: Values = {"name": spec.name}
+    if spec.kind is not Kind.TRAIN:
+        values["kind"] = spec.kind.value
+    if len(spec.roles) == 1 and spec.roles[0].name == SINGLE_ROLE:
+        values |= _role(spec.roles[0])
+    else:
+        values["roles"] = {role.name: _role(role) for role in spec.roles}
+    values["queue"] = None if spec.queue == QUEUE else spec.queue
+    values["group"] = spec.group
+    values["priority"] = spec.priority or None
+    values["time_limit"] = None if spec.time_limit is None else exact_duration(spec.time_limit)
+    values["retries"] = spec.retries or None
+    values["grace"] = None if spec.grace == GRACE else exact_duration(spec.grace)
+    values["after"] = [
+        each.job if each.after is After.SUCCEEDED else {"job": each.job, "when": each.after.value}
+        for each in spec.after
+    ]
+    values["array"] = None if spec.array is None else format_array(spec.array)
+    values["stdin"] = None if spec.stdin is Stdin.NONE else spec.stdin.value
+    values["split_output"] = spec.split_output or None
+    values["log_cap"] = None if spec.log_cap is None else exact_size(spec.log_cap)
+    values["held"] = spec.held or None
+    return {key: value for key, value in values.items() if value not in (None, [], {})}
+
+
+def _role(role: Role) -> Values:
+    values: Values = {}
+    words = list(role.command.words)
+    match role.command.run_as:
+        case RunAs.SHELL:
+            values["command"] = words[0]
+        case RunAs.ARGV:
+            values["command"] = words
+        case RunAs.SCRIPT:
+            values["script"] = words[0]
+            values["args"] = words[1:]
+    need = role.resources
+    values["image"] = role.image
+    values["count"] = None if role.count == 1 else role.count
+    values["gpus"] = _gpus(need.gpus)
+    values["cpus"] = int(need.cpus) if float(need.cpus).is_integer() else need.cpus
+    values["memory"] = exact_size(need.memory)
+    values["shm"] = exact_size(need.shm)
+    values["env"] = dict(role.env)
+    values["secrets"] = dict(role.secrets)
+    values["mounts"] = [
+        {"volume": mount.volume, "path": mount.path, "read_only": mount.read_only}
+        for mount in role.mounts
+    ]
+    values["ports"] = dict(role.ports)
+    values["workdir"] = role.workdir
+    values["processes"] = None if role.processes is Processes.ONE else role.processes.value
+    return {key: value for key, value in values.items() if value not in (None, [], {})}
+
+
+def _gpus(gpus: GpuRequest) -> Any:
+    if gpus.fraction is not None:
+        if gpus.model is None:
+            return gpus.fraction
+        return {"fraction": gpus.fraction, "model": gpus.model}
+    if gpus.model is None:
+        return gpus.count or None
+    return {"count": gpus.count, "model": gpus.model}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Long texts as blocks, lists and mappings without back references."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    # The writer takes these for line breaks, the readers fold them away.
+    if any(char in text for char in "\r\x85\u2028\u2029"):
+        style = '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def to_yaml(spec: JobSpec) -> str:
+    """A readable file that reads back as the same job."""
+    return yaml.dump(
+        to_native(spec), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100_000
+    )

@@ -1,0 +1,261 @@
+"""YAML to plain values, for text that nobody vouches for.
+
+The values are built from the parser's events and not by a YAML library's constructors, because a
+job file needs other rules: the line of every key is remembered, duplicate keys and tags are
+refused, aliases cannot blow up, and words such as `no`, `010` or `1:30:00` stay what was written.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from danlu.spec.errors import NO_VALUE, Finding, Path, SpecError, file_error, spec_error
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+DEEPEST = 16
+MOST_NODES = 30_000
+MOST_ALIASED = 1_000
+"""How many nodes all aliases of a file together may repeat."""
+
+LITERAL_KEYS = frozenset({"command", "args", "env", "secrets"})
+"""Below these, scalars stay as written: `env: {LR: 1e-3}`, `command: [sleep, 010]`."""
+
+_NULLS = ("", "~", "null", "Null", "NULL")
+_NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,17})?(e[+-][0-9]{2,3})?", re.ASCII)
+
+
+@dataclass(slots=True)
+class Document:
+    value: Any
+    lines: dict[Path, int] = field(default_factory=dict)
+    line: int = 1
+
+
+def load_yaml(text: str) -> list[Document]:
+    """All documents of a text. Raises `SpecError`."""
+    builder = _Builder(text)
+    try:
+        documents = builder.documents()
+    except yaml.YAMLError as error:
+        raise _syntax_error(error, text) from None
+    if builder.findings:
+        raise spec_error(builder.findings, lambda path: builder.twice[path])
+    return documents
+
+
+def scalar(text: str) -> Any:
+    """A plain scalar's value; only what reads back as it was written becomes a number."""
+    if text in _NULLS:
+        return None
+    if text == "true":
+        return True
+    if text == "false":
+        return False
+    if _NUMBER.fullmatch(text):
+        number: int | float = int(text) if text.lstrip("-").isdigit() else float(text)
+        if math.isfinite(number) and str(number) == text:
+            return number
+    return text
+
+
+class _Builder:
+    def __init__(self, text: str) -> None:
+        self.events: Iterator[Any] = yaml.parse(text, Loader=_Loader)
+        self.findings: list[Finding] = []
+        self.twice: dict[Path, int] = {}
+        self.nodes = 0
+        self.aliased = 0
+        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.lines: dict[Path, int] = {}
+
+    def documents(self) -> list[Document]:
+        documents = []
+        for event in self.events:
+            if not isinstance(event, yaml.DocumentStartEvent):
+                continue
+            self.anchors, self.lines = {}, {}
+            first = next(self.events)
+            value = self.node(first, (), False)
+            documents.append(Document(value, self.lines, first.start_mark.line + 1))
+        return documents
+
+    def node(self, event: Any, path: Path, literal: bool) -> Any:
+        line = event.start_mark.line + 1
+        self.nodes += 1
+        if self.nodes > MOST_NODES:
+            raise file_error(
+                f"The file holds more than {MOST_NODES} values; split it",
+                f"文件含有超过 {MOST_NODES} 个值；请拆分",
+                line,
+            )
+        if isinstance(event, yaml.AliasEvent):
+            return self.alias(event.anchor, line)
+        _check_tag(event.tag, line)
+        before = self.nodes + self.aliased
+        value = self.content(event, path, literal)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = (value, self.nodes + self.aliased - before + 1)
+        return value
+
+    def content(self, event: Any, path: Path, literal: bool) -> Any:
+        if isinstance(event, yaml.ScalarEvent):
+            plain = event.implicit[0] and not literal
+            return scalar(event.value) if plain else event.value
+        if len(path) >= DEEPEST:
+            raise file_error(
+                f"Values are nested more than {DEEPEST} deep; no job needs that",
+                f"嵌套超过 {DEEPEST} 层；任务文件不需要这样",
+                event.start_mark.line + 1,
+            )
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self.sequence(path, literal)
+        return self.mapping(path, literal)
+
+    def alias(self, anchor: str | None, line: int) -> Any:
+        if anchor is None or anchor not in self.anchors:
+            raise file_error(
+                f"*{anchor} repeats something that was not named before, or itself;"
+                f" put &{anchor} in front of a value further up",
+                f"*{anchor} 引用了前面没有命名的值或它自身；请在前面的值上写 &{anchor}",
+                line,
+            )
+        value, size = self.anchors[anchor]
+        self.aliased += size
+        if self.aliased > MOST_ALIASED:
+            raise file_error(
+                f"*{anchor}: the aliases of this file repeat more than {MOST_ALIASED} values;"
+                " write them out or use fewer",
+                f"*{anchor}：文件中的别名重复了超过 {MOST_ALIASED} 个值；请直接写出或减少使用",
+                line,
+            )
+        return value
+
+    def sequence(self, path: Path, literal: bool) -> list[Any]:
+        values: list[Any] = []
+        for event in self.events:
+            if isinstance(event, yaml.SequenceEndEvent):
+                break
+            place = (*path, len(values))
+            self.lines[place] = event.start_mark.line + 1
+            values.append(self.node(event, place, literal))
+        return values
+
+    def mapping(self, path: Path, literal: bool) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        merged: list[Any] = []
+        is_role = bool(path) and path[-1] == "roles"
+        for event in self.events:
+            if isinstance(event, yaml.MappingEndEvent):
+                break
+            line = event.start_mark.line + 1
+            if not isinstance(event, yaml.ScalarEvent):
+                raise file_error(
+                    "A key must be text, not a list, a mapping or an alias; quote it",
+                    "键必须是文字，不能是列表、映射或别名；请加引号",
+                    line,
+                )
+            _check_tag(event.tag, line)
+            key = event.value
+            place = (*path, key)
+            if key == "<<" and event.implicit[0]:
+                merged.append((self.node(next(self.events), place, literal), line))
+                continue
+            if key in values:
+                self.duplicate(place, line)
+            self.lines[place] = line
+            values[key] = self.value_of(key, place, literal, is_role)
+        for value, line in merged:
+            _merge(values, value, line)
+        return values
+
+    def value_of(self, key: str, place: Path, literal: bool, is_role: bool) -> Any:
+        event = next(self.events)
+        if literal or is_role or key not in LITERAL_KEYS:
+            return self.node(event, place, literal)
+        if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and event.value in _NULLS:
+            return self.node(event, place, False)
+        return self.node(event, place, True)
+
+    def duplicate(self, place: Path, line: int) -> None:
+        first = self.lines[place]
+        self.twice[place] = line
+        self.findings.append(
+            Finding(
+                place,
+                NO_VALUE,
+                f"this key stands here a second time (first in line {first}); keep one",
+                f"此键重复出现（第一次在第 {first} 行）；请只保留一个",
+            )
+        )
+
+
+def _merge(values: dict[str, Any], merged: Any, line: int) -> None:
+    parts = merged if isinstance(merged, list) else [merged]
+    for part in parts:
+        if not isinstance(part, dict):
+            raise file_error(
+                "<< takes in a mapping; write an alias of one, as in <<: *base",
+                "<< 用来合并映射；请写映射的别名，例如 <<: *base",
+                line,
+            )
+        for key, value in part.items():
+            values.setdefault(key, value)
+
+
+def _check_tag(tag: str | None, line: int) -> None:
+    if tag in (None, "!", "tag:yaml.org,2002:str"):
+        return
+    shown = str(tag).replace("tag:yaml.org,2002:", "!!")[:40]
+    raise file_error(
+        f"The YAML tag {shown!r} is not read; write plain values",
+        f"不支持 YAML 标签 {shown!r}；请写普通的值",
+        line,
+        shown,
+    )
+
+
+def _syntax_error(error: yaml.YAMLError, text: str) -> SpecError:
+    if isinstance(error, yaml.reader.ReaderError):
+        return file_error(
+            "The file holds a control character that YAML does not allow; remove it",
+            "文件含有 YAML 不允许的控制字符；请删除",
+            control_line(text),
+        )
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is None:
+        return file_error("The file is not valid YAML", "文件不是合法的 YAML")
+    lines = text.split("\n")
+    content = lines[mark.line].strip()[:60] if mark.line < len(lines) else ""
+    en, zh = _hint(str(getattr(error, "problem", "")), lines[mark.line : mark.line + 1])
+    return file_error(
+        f"This is not valid YAML at column {mark.column + 1}: {content!r}; {en}",
+        f"第 {mark.column + 1} 列不是合法的 YAML：{content!r}；{zh}",
+        mark.line + 1,
+        content,
+    )
+
+
+def _hint(problem: str, line: list[str]) -> tuple[str, str]:
+    if "\t" in "".join(line)[:64]:
+        return "use spaces instead of tabs", "请用空格代替制表符"
+    if "mapping values are not allowed" in problem:
+        return (
+            "quote text that holds ': ', and check the indentation",
+            "含有 ': ' 的文字请加引号，并检查缩进",
+        )
+    if "cannot start any token" in problem:
+        return "quote text that begins with a special character", "以特殊字符开头的文字请加引号"
+    return "check quotes, brackets and indentation", "请检查引号、括号和缩进"
+
+
+def control_line(text: str) -> int | None:
+    """The line of the first control character."""
+    match = re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]", text)
+    return None if match is None else text.count("\n", 0, match.start()) + 1

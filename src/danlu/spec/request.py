@@ -1,0 +1,370 @@
+"""The native job as people write it: every key, its forms, and what it means.
+
+One place says both how a key is read and how it is described: the same models check a job file and
+make the schema in the OpenAPI document. Every key may be left out or null; `complete` fills in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+
+from danlu.spec import fields, forms, ties
+from danlu.spec.job import (
+    After,
+    Array,
+    Command,
+    Dependency,
+    GpuRequest,
+    Kind,
+    Mount,
+    Processes,
+    Stdin,
+)
+from danlu.spec.refs import NAME_PATTERN, parse_array
+from danlu.spec.units import LONGEST_DURATION, M
+
+T = TypeVar("T")
+
+HIGHEST_PRIORITY = 1000
+MOST_RETRIES = 100
+MOST_COUNT = 100_000
+LONGEST_GRACE = 3600.0
+SMALLEST_MEMORY = 4 * M
+SMALLEST_SHM = M
+SMALLEST_LOG_CAP = 4096
+
+
+def _read(reader: Callable[[object], T]) -> PlainValidator:
+    def read(value: object) -> T | None:
+        return None if value is None else reader(value)
+
+    return PlainValidator(read)
+
+
+def _schema(*forms_: dict[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [*forms_, {"type": "null"}]})
+
+
+def _text(**more: Any) -> dict[str, Any]:
+    return {"type": "string", **more}
+
+
+def _words(enum: type[Kind] | type[Processes] | type[Stdin] | type[After]) -> dict[str, Any]:
+    return {"type": "string", "enum": [member.value for member in enum]}
+
+
+_NAME = _text(pattern=f"^{NAME_PATTERN}$")
+_SIZE = (
+    {"type": "integer", "minimum": 0, "maximum": 1 << 60},
+    _text(pattern=r"^[0-9]{1,20}(\.[0-9]{1,9})? ?[KMGTPkmgtp]?(i?[Bb])?$"),
+)
+_DURATION = (
+    {"type": "number", "minimum": 0, "maximum": LONGEST_DURATION},
+    _text(pattern=r"^([0-9.]+ ?[wdhms]?)+$|^([0-9]+-)?[0-9]+(:[0-5][0-9]){0,2}$"),
+)
+_REFERENCE = _text(minLength=3, maxLength=256)
+_WORD_LIST = {"type": "array", "items": _text(), "maxItems": forms.MOST_WORDS}
+
+Name = Annotated[str | None, _read(fields.read_name), _schema(_NAME)]
+Size = Annotated[int | None, _read(fields.size(SMALLEST_MEMORY)), _schema(*_SIZE)]
+Shm = Annotated[int | None, _read(fields.size(SMALLEST_SHM)), _schema(*_SIZE)]
+LogCap = Annotated[int | None, _read(fields.size(SMALLEST_LOG_CAP)), _schema(*_SIZE)]
+Flag = Annotated[bool | None, _read(fields.read_flag), _schema({"type": "boolean"})]
+
+
+def _integer(low: int, high: int) -> tuple[PlainValidator, WithJsonSchema]:
+    schema = {"type": "integer", "minimum": low, "maximum": high}
+    return _read(fields.integer(low, high)), _schema(schema)
+
+
+class RoleRequest(BaseModel):
+    """One role: `count` equal tasks. In a job with a single role these keys stand at the top."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    command: Annotated[
+        Command | None, _read(forms.read_command), _schema(_text(minLength=1), _WORD_LIST)
+    ] = Field(
+        None,
+        description="What runs: text goes to the shell, a list is run as exactly these words.",
+        examples=["python train.py --lr 0.1", ["python", "train.py"]],
+    )
+    script: Annotated[str | None, _read(fields.read_line), _schema(_text(minLength=1))] = Field(
+        None,
+        description="Instead of `command`: a file to run, or a symbolic link to one.",
+        examples=["./start.sh"],
+    )
+    args: Annotated[tuple[str, ...] | None, _read(forms.read_words), _schema(_WORD_LIST)] = Field(
+        None, description="Arguments of `script`.", examples=[["--epochs", "10"]]
+    )
+    image: Annotated[str | None, _read(fields.read_line), _schema(_text(minLength=1))] = Field(
+        None, description="Container image; needs a container runtime.", examples=["pytorch:2.4"]
+    )
+    gpus: Annotated[
+        GpuRequest | None,
+        _read(forms.read_gpus),
+        _schema(
+            {"type": "integer", "minimum": 0, "maximum": forms.MOST_GPUS},
+            {"type": "number", "minimum": forms.SMALLEST_FRACTION, "exclusiveMaximum": 1},
+            _text(pattern=r"^[0-9.]+(:[A-Za-z0-9][A-Za-z0-9 _.+/()-]{0,63})?$"),
+            {
+                "type": "object",
+                "properties": {
+                    "count": {"type": "integer", "minimum": 1, "maximum": forms.MOST_GPUS},
+                    "model": _text(pattern="^[A-Za-z0-9][A-Za-z0-9 _.+/()-]{0,63}$"),
+                    "fraction": {"type": "number", "minimum": 0.01, "exclusiveMaximum": 1},
+                },
+                "additionalProperties": False,
+            },
+        ),
+    ] = Field(
+        None,
+        description="GPUs of one task: a number, a fraction of one card, or with a model.",
+        examples=[2, 0.5, "2:RTX3090", {"count": 2, "model": "RTX3090"}],
+    )
+    cpus: Annotated[
+        float | None,
+        _read(fields.decimal(0.01, 100_000)),
+        _schema({"type": "number", "minimum": 0.01, "maximum": 100_000}),
+    ] = Field(
+        None,
+        description="CPUs of one task. Left out: in proportion to the GPUs, capped.",
+        examples=[16],
+    )
+    memory: Size = Field(
+        None,
+        description="Memory of one task: bytes, or with K, M, G, T (K is 1024). Left out: in"
+        " proportion to the CPUs.",
+        examples=["64G"],
+    )
+    shm: Shm = Field(
+        None,
+        description="Shared memory (/dev/shm) of one task, a part of its memory. Left out: half.",
+        examples=["16G"],
+    )
+    env: Annotated[
+        dict[str, str] | None,
+        _read(forms.read_env),
+        _schema(
+            {
+                "type": "object",
+                "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"},
+                "additionalProperties": {"type": ["string", "number", "boolean"]},
+            }
+        ),
+    ] = Field(None, description="Environment variables.", examples=[{"LR": "0.1"}])
+    secrets: Annotated[
+        dict[str, str] | None,
+        _read(forms.read_secrets),
+        _schema(
+            {
+                "type": "object",
+                "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"},
+                "additionalProperties": _NAME,
+            },
+            {"type": "array", "items": _text(pattern="^[A-Za-z_][A-Za-z0-9_]{0,63}$")},
+        ),
+    ] = Field(
+        None,
+        description="Variables that get the value of a stored secret: {VARIABLE: secret's name}.",
+        examples=[{"WANDB_API_KEY": "wandb"}],
+    )
+    mounts: Annotated[
+        tuple[Mount, ...] | None,
+        _read(ties.read_mounts),
+        _schema(
+            {
+                "type": "array",
+                "maxItems": ties.MOST_MOUNTS,
+                "items": {
+                    "anyOf": [
+                        _text(pattern=f"^{NAME_PATTERN}:/[^:]+(:ro|:rw)?$"),
+                        {
+                            "type": "object",
+                            "properties": {
+                                "volume": _NAME,
+                                "path": _text(pattern="^/[^:]+$"),
+                                "read_only": {"type": "boolean"},
+                            },
+                            "required": ["volume", "path"],
+                            "additionalProperties": False,
+                        },
+                    ]
+                },
+            }
+        ),
+    ] = Field(
+        None,
+        description="Volumes and where they appear in the task.",
+        examples=[[{"volume": "fast", "path": "/fast", "read_only": True}], ["fast:/fast:ro"]],
+    )
+    ports: Annotated[
+        dict[str, int] | None,
+        _read(ties.read_ports),
+        _schema(
+            {"type": "integer", "minimum": 1, "maximum": ties.MOST_PORTS},
+            {"type": "array", "items": _text(pattern="^[A-Za-z][A-Za-z0-9_]{0,31}$")},
+            {
+                "type": "object",
+                "propertyNames": {"pattern": "^[A-Za-z][A-Za-z0-9_]{0,31}$"},
+                "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 64},
+            },
+        ),
+    ] = Field(
+        None,
+        description="Ports leased for one task: a number, labels, or labels with numbers.",
+        examples=[2, ["http"], {"http": 1}],
+    )
+    workdir: Annotated[
+        str | None, _read(fields.read_absolute), _schema(_text(pattern="^/[ -~]*$"))
+    ] = Field(
+        None, description="Working directory as the task sees it.", examples=["/userhome/project"]
+    )
+    processes: Annotated[
+        Processes | None, _read(fields.choice(Processes)), _schema(_words(Processes))
+    ] = Field(None, description="Processes of one task: one, or one per GPU.", examples=["one"])
+    count: Annotated[int | None, *_integer(1, MOST_COUNT)] = Field(
+        None, description="How many equal tasks.", examples=[1]
+    )
+
+
+class JobRequest(RoleRequest):
+    """A job. Write the keys of its single role at the top, or several roles below `roles`.
+
+    With `roles`, `image`, `env`, `secrets`, `mounts` and `workdir` at the top hold for all of them.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        arbitrary_types_allowed=True,
+        json_schema_extra={
+            "examples": [
+                {"command": "python train.py", "gpus": 1},
+                {
+                    "name": "mnist",
+                    "gpus": "2:RTX3090",
+                    "memory": "64G",
+                    "time_limit": "12h",
+                    "command": ["python", "train.py", "--lr", "0.1"],
+                },
+                {
+                    "name": "gang",
+                    "image": "pytorch:2.4",
+                    "roles": {"worker": {"count": 2, "gpus": 4, "command": "python train.py"}},
+                },
+            ]
+        },
+    )
+
+    name: Name = Field(
+        None,
+        description="Letters, digits, '_', '.' and '-', up to 64. Left out: made from the command.",
+        examples=["mnist"],
+    )
+    kind: Annotated[Kind | None, _read(fields.choice(Kind)), _schema(_words(Kind))] = Field(
+        None, description="What the job is for. Left out: train.", examples=["train"]
+    )
+    roles: dict[str, RoleRequest] | None = Field(
+        None,
+        description="Several roles by name (a letter, then letters, digits or '_', up to 32);"
+        " all their tasks start together or not at all.",
+        examples=[{"worker": {"count": 2, "gpus": 4, "command": "python train.py"}}],
+    )
+    queue: Name = Field(None, description="Left out: default.", examples=["default"])
+    group: Name = Field(None, description="The group whose quota is used.", examples=["vision"])
+    priority: Annotated[int | None, *_integer(-HIGHEST_PRIORITY, HIGHEST_PRIORITY)] = Field(
+        None, description="Higher goes first, among what you may order.", examples=[0]
+    )
+    time_limit: Annotated[
+        float | None, _read(fields.duration(1, LONGEST_DURATION)), _schema(*_DURATION)
+    ] = Field(
+        None,
+        description="Longest run of one attempt: seconds, or 90m, 12h, 2d, 1:30:00, 1-12:00:00.",
+        examples=["12h", 5400],
+    )
+    retries: Annotated[int | None, *_integer(0, MOST_RETRIES)] = Field(
+        None, description="How often a failed attempt is tried again.", examples=[0]
+    )
+    grace: Annotated[
+        float | None, _read(fields.duration(0, LONGEST_GRACE)), _schema(*_DURATION)
+    ] = Field(
+        None,
+        description="Time between the polite signal and the end of a task that is stopped.",
+        examples=["10s"],
+    )
+    after: Annotated[
+        tuple[Dependency, ...] | None,
+        _read(ties.read_after),
+        _schema(
+            {
+                "type": "array",
+                "maxItems": ties.MOST_DEPENDENCIES,
+                "items": {
+                    "anyOf": [
+                        _REFERENCE,
+                        {
+                            "type": "object",
+                            "properties": {
+                                "job": _REFERENCE,
+                                "when": _words(After),
+                            },
+                            "required": ["job"],
+                            "additionalProperties": False,
+                        },
+                    ]
+                },
+            },
+        ),
+    ] = Field(
+        None,
+        description="Jobs to wait for; `when`: succeeded (the default), failed, ended or started.",
+        examples=[["mnist-2", {"job": "prep-1", "when": "ended"}]],
+    )
+    array: Annotated[
+        Array | None,
+        _read(parse_array),
+        _schema(
+            {"type": "integer", "minimum": 1, "maximum": 10_000},
+            {
+                "type": "array",
+                "minItems": 1,
+                "uniqueItems": True,
+                "items": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
+            },
+            _text(pattern=r"^[0-9]+(-[0-9]+(:[0-9]+)?)?(,[0-9]+(-[0-9]+(:[0-9]+)?)?)*(%[0-9]+)?$"),
+        ),
+    ] = Field(
+        None,
+        description="Many equal jobs told apart by an index: a count, indexes, or ranges; a limit"
+        " after % says how many may be active at once.",
+        examples=["0-9%4", 10, [1, 3, 5]],
+    )
+    stdin: Annotated[Stdin | None, _read(fields.choice(Stdin)), _schema(_words(Stdin))] = Field(
+        None, description="Whether input can be sent while it runs.", examples=["none"]
+    )
+    split_output: Flag = Field(None, description="Keep stderr in a stream of its own.")
+    log_cap: LogCap = Field(
+        None, description="Bytes of log kept of one task; the task goes on.", examples=["1G"]
+    )
+    held: Flag = Field(None, description="Queue it, but start it only when released.")
+    id: Annotated[str | None, _read(fields.read_id), _schema(_text(format="uuid"))] = Field(
+        None,
+        description="A UUIDv7 made by the client: sending the same job again answers the same.",
+        examples=["01890a5d-ac96-774b-bcce-b302099a8057"],
+    )
+
+
+ROLE_KEYS = tuple(RoleRequest.model_fields)
+JOB_KEYS = (
+    "name",
+    "kind",
+    *ROLE_KEYS,
+    *(
+        key
+        for key in JobRequest.model_fields
+        if key not in ROLE_KEYS and key not in ("name", "kind")
+    ),
+)

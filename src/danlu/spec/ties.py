@@ -1,0 +1,184 @@
+"""Readers of what ties a job to things outside it: volumes, ports, other jobs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from danlu.spec.errors import Wrong, wrong
+from danlu.spec.fields import LONGEST_PATH, choice, integer, read_flag, read_line, read_name
+from danlu.spec.forms import Collected, bounded
+from danlu.spec.job import After, Dependency, Mount
+from danlu.spec.refs import parse_ref
+
+MOST_MOUNTS = 100
+MOST_PORTS = 64
+MOST_DEPENDENCIES = 1_000
+UNNAMED_PORTS = "main"
+"""The label of ports that were only counted (`ports: 2`)."""
+
+_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}", re.ASCII)
+_KEPT_BY_THE_SYSTEM = ("/proc", "/sys", "/dev")
+
+# Mounts
+
+_MOUNT_EN = "is not a mount; write volume:/path, volume:/path:ro, or {volume: fast, path: /fast}"
+_MOUNT_ZH = "不是挂载；请写 卷:/路径、卷:/路径:ro，或 {volume: fast, path: /fast}"
+
+
+def read_mounts(value: object) -> tuple[Mount, ...]:
+    if not isinstance(value, list):
+        raise wrong(
+            value,
+            "is not a list of mounts; write [fast:/fast:ro] or [{volume: fast, path: /fast}]",
+            "不是挂载列表；请写 [fast:/fast:ro] 或 [{volume: fast, path: /fast}]",
+        )
+    bounded(value, MOST_MOUNTS)
+    found = Collected()
+    mounts: dict[str, Mount] = {}
+    for index, item in enumerate(value):
+        mount = found.read(_read_mount, item, index)
+        if mount is None:
+            continue
+        if mount.path in mounts:
+            found.add(
+                mount.path,
+                "is mounted twice; give each mount a path of its own",
+                "被挂载两次；每个挂载要有自己的路径",
+                (index,),
+            )
+        mounts[mount.path] = mount
+    found.done()
+    return tuple(mounts.values())
+
+
+def _read_mount(value: object) -> Mount:
+    found = Collected()
+    if isinstance(value, str):
+        parts = value.split(":")
+        if len(parts) not in (2, 3) or (len(parts) == 3 and parts[2] not in ("ro", "rw")):
+            raise wrong(value, _MOUNT_EN, _MOUNT_ZH)
+        volume = found.read(read_name, parts[0])
+        path = found.read(read_target, parts[1])
+        found.done()
+        return Mount(volume or "", path or "", parts[-1] == "ro")
+    if not isinstance(value, Mapping) or value.get("volume") is None or value.get("path") is None:
+        raise wrong(value, _MOUNT_EN, _MOUNT_ZH)
+    found.keys(value, ("volume", "path", "read_only"))
+    volume = found.read(read_name, value["volume"], "volume")
+    path = found.read(read_target, value["path"], "path")
+    flag = value.get("read_only")
+    read_only = flag is not None and found.read(read_flag, flag, "read_only")
+    found.done()
+    return Mount(volume or "", path or "", bool(read_only))
+
+
+def read_target(value: object) -> str:
+    """Where a volume appears in the task."""
+    text = read_line(value, LONGEST_PATH)
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    path = "/" + "/".join(parts)
+    if not text.startswith("/") or ".." in parts or ":" in text:
+        raise wrong(
+            text,
+            "is not a path for a mount; write an absolute path without '..' or ':' as in /fast",
+            "不是挂载路径；请写不含 '..' 和 ':' 的绝对路径，例如 /fast",
+        )
+    if path == "/" or any(
+        path == kept or path.startswith(kept + "/") for kept in _KEPT_BY_THE_SYSTEM
+    ):
+        raise wrong(
+            text,
+            "belongs to the system; mount somewhere that is not /, /proc, /sys or /dev",
+            "属于系统；不能挂载到 /、/proc、/sys、/dev",
+        )
+    return path
+
+
+# Ports
+
+_read_port_count = integer(1, MOST_PORTS)
+
+
+def read_ports(value: object) -> dict[str, int]:
+    if isinstance(value, Mapping):
+        pairs = list(value.items())[: MOST_PORTS + 1]
+    elif isinstance(value, list):
+        pairs = [(label, 1) for label in value[: MOST_PORTS + 1]]
+    else:
+        return {UNNAMED_PORTS: _read_port_total(value)}
+    found = Collected()
+    ports: dict[str, int] = {}
+    for label, count in pairs:
+        if not isinstance(label, str) or not _LABEL.fullmatch(label):
+            found.add(
+                label,
+                "is not a port's label; write up to 32 letters, digits and '_',"
+                " beginning with a letter, as in http",
+                "不是端口标签；请用最多 32 个字母、数字和 '_'，以字母开头，例如 http",
+            )
+            continue
+        # Labels become variables in capitals, so case cannot tell two of them apart.
+        if label.upper() in {other.upper() for other in ports}:
+            found.add(label, "appears twice; use each label once", "出现两次；每个标签只用一次")
+            continue
+        ports[label] = found.read(_read_port_count, count, label) or 0
+    if sum(ports.values()) > MOST_PORTS or len(pairs) > MOST_PORTS:
+        found.add(value, f"asks for more than {MOST_PORTS} ports", f"超过 {MOST_PORTS} 个端口")
+    found.done()
+    return ports
+
+
+def _read_port_total(value: object) -> int:
+    try:
+        return _read_port_count(value)
+    except Wrong:
+        raise wrong(
+            value,
+            "does not say which ports; write a number from 1 to 64, a list of labels ([http])"
+            " or labels with numbers ({http: 1})",
+            "不是端口；请写 1 到 64 的数、标签列表（[http]），或标签和数量（{http: 1}）",
+        ) from None
+
+
+# Dependencies
+
+_read_when = choice(After)
+
+
+def read_after(value: object) -> tuple[Dependency, ...]:
+    items = value if isinstance(value, list) else [value]
+    bounded(items, MOST_DEPENDENCIES)
+    found = Collected()
+    after: dict[Dependency, None] = {}
+    for index, item in enumerate(items):
+        path = (index,) if isinstance(value, list) else ()
+        dependency = found.read(_read_dependency, item, *path)
+        if dependency is not None:
+            after[dependency] = None
+    found.done()
+    return tuple(after)
+
+
+def _read_dependency(value: object) -> Dependency:
+    if isinstance(value, str):
+        return Dependency(_read_job(value))
+    if not isinstance(value, Mapping) or value.get("job") is None:
+        raise wrong(
+            value,
+            "does not say which job to wait for; write mnist-2 or {job: mnist-2, when: ended}",
+            "没有说明等待哪个任务；请写 mnist-2 或 {job: mnist-2, when: ended}",
+        )
+    found = Collected()
+    found.keys(value, ("job", "when"))
+    job = found.read(_read_job, value["job"], "job")
+    when = value.get("when")
+    after = After.SUCCEEDED if when is None else found.read(_read_when, when, "when")
+    found.done()
+    return Dependency(job or "", after or After.SUCCEEDED)
+
+
+def _read_job(value: object) -> str:
+    text = read_line(value, 256).strip()
+    parse_ref(text)
+    return text

@@ -1,0 +1,37 @@
+"""Small facts about this installation, such as its id."""
+
+from __future__ import annotations
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from danlu.store.tables import meta
+from danlu.store.tx import Statement, Tx
+
+_this = meta.c.key == bindparam("called")
+_GET = Statement(select(meta.c.value).where(_this))
+_UPDATE = Statement(update(meta).where(_this).values(value=bindparam("value")))
+_INSERT = Statement(insert(meta))
+_DELETE = Statement(delete(meta).where(_this))
+
+
+def get_meta(tx: Tx, key: str) -> str | None:
+    row = tx.row(_GET, {"called": key})
+    return None if row is None else str(row[0])
+
+
+def put_meta(tx: Tx, key: str, value: str) -> None:
+    if tx.run(_UPDATE, {"called": key, "value": value}) == 0:
+        tx.run(_INSERT, {"key": key, "value": value})
+
+
+def meta_once(tx: Tx, key: str, value: str) -> str:
+    """The value kept for this key; `value` where there was none yet."""
+    found = get_meta(tx, key)
+    if found is not None:
+        return found
+    tx.run(_INSERT, {"key": key, "value": value})
+    return value
+
+
+def delete_meta(tx: Tx, key: str) -> bool:
+    return tx.run(_DELETE, {"called": key}) == 1

@@ -1,0 +1,112 @@
+"""The store: what is acknowledged is on disk, many requests share one commit."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from danlu.store import leader, migrate
+from danlu.store.calls import Call, Gate, Phase
+from danlu.store.database import Database, database
+from danlu.store.errors import closed, too_late
+from danlu.store.health import Health, Pulse
+from danlu.store.readers import Readers
+from danlu.store.tx import Tx
+from danlu.store.writer import Writer
+
+T = TypeVar("T")
+WATCH_SECONDS = 0.5
+
+
+class Store:
+    """Belongs to one event loop. Functions given to it run in other threads, possibly twice (after
+    a lost connection, or when a neighbour in the same transaction fails): they must only use their
+    `Tx` and return values."""
+
+    def __init__(self, db: Database, deadline: float, readers: int) -> None:
+        self._database = db
+        self._deadline = deadline
+        self._pulse = Pulse()
+        self._gate = Gate()
+        self._writer = Writer(db, self._pulse, self._gate, deadline)
+        self._readers = Readers(db, self._pulse, deadline, readers)
+        self._pending: list[Call] = []
+        self._watching = False
+        self._closed = False
+
+    @classmethod
+    def open(cls, url: str, *, deadline: float = 10.0, readers: int = 3) -> Store:
+        """Creates the tables, or brings older ones up to date. Raises StoreError."""
+        db = database(url)
+        migrate.prepare(db)
+        return cls(db, deadline, readers)
+
+    @property
+    def where(self) -> str:
+        """Which database, for messages; without a password."""
+        return self._database.where
+
+    @property
+    def health(self) -> Health:
+        return self._pulse.health
+
+    async def write(self, op: Callable[[Tx], T]) -> T:
+        """Runs `op` in a write transaction and returns once it is committed and on disk.
+
+        Raises StoreAway when that was not possible in time (then it will not happen later either),
+        StoreFull or StoreReadOnly at once, Deposed when another server leads, and whatever `op`
+        raises. Only where the answer to a commit was lost does it wait longer: until the database
+        can tell.
+        """
+        done: T = await self._wait_for(Call(op, self._deadline), self._writer.put)
+        return done
+
+    async def read(self, query: Callable[[Tx], T]) -> T:
+        """Runs `query` on one snapshot of what is committed."""
+        found: T = await self._wait_for(Call(query, self._deadline), self._readers.put)
+        return found
+
+    async def lead(self, holder: str = "") -> int:
+        """Take over. From now on every write checks that nobody took over after us."""
+        name = holder or platform.node()
+        call = Call(lambda tx: leader.take(tx, name), self._deadline, leads=True)
+        epoch: int = await self._wait_for(call, self._writer.put)
+        return epoch
+
+    async def close(self) -> None:
+        """What was asked before is still done; the database's trouble is not waited for."""
+        if self._closed:
+            return
+        self._closed = True
+        self._readers.close()
+        self._writer.close()
+        await asyncio.to_thread(self._join)
+
+    def _join(self) -> None:
+        self._readers.join(self._deadline)
+        self._writer.join(self._deadline)
+
+    async def _wait_for(self, call: Call, put: Callable[[Call], None]) -> Any:
+        if self._closed:
+            raise closed()
+        self._pending.append(call)
+        put(call)
+        if not self._watching:
+            self._watching = True
+            call.loop.call_later(WATCH_SECONDS, self._watch)
+        return await call.future
+
+    def _watch(self) -> None:
+        """Ends the waiting where a thread hangs in a database that neither answers nor fails."""
+        late = time.monotonic() - WATCH_SECONDS
+        for call in self._pending:
+            if call.deadline < late and self._gate.drop(call) and not call.future.done():
+                problem = self._pulse.health.problem
+                call.future.set_exception(too_late(self.where, self._deadline, problem))
+        self._pending = [call for call in self._pending if call.phase is not Phase.OVER]
+        self._watching = bool(self._pending)
+        if self._pending:
+            self._pending[0].loop.call_later(WATCH_SECONDS, self._watch)

@@ -1,0 +1,206 @@
+"""The tables. The migrations make the same ones: a test compares the two."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+ACTIVE = "state IN ('queued', 'starting', 'running', 'stopping')"
+"""Written the same in the partial indexes and the queries, so that both databases use them."""
+
+metadata = MetaData()
+
+# In SQLite only "INTEGER PRIMARY KEY" is the table's own key, without a second tree.
+_Key = BigInteger().with_variant(Integer, "sqlite")
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("seq", _Key, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("array_id", Text),
+    Column("array_index", BigInteger),
+    Column("kind", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("reason", Text),
+    Column("queue", Text, nullable=False),
+    Column("group", Text),
+    Column("priority", BigInteger, nullable=False),
+    Column("submitted_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("ended_at", Double),
+    Column("exit_code", BigInteger),
+    Column("attempt", BigInteger, nullable=False),
+    Column("failures", BigInteger, nullable=False),
+    Column("faults", BigInteger, nullable=False),
+    Column("held", Boolean, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("spec", Text, nullable=False),
+    UniqueConstraint("id", name="jobs_id"),
+    # An expression, because two NULLs count as different in a unique index.
+    Index(
+        "jobs_ref",
+        text("owner"),
+        text("name"),
+        text("number"),
+        text("coalesce(array_index, -1)"),
+        unique=True,
+    ),
+    Index("jobs_name", "name", "number"),
+    Index("jobs_owner", "owner", "seq"),
+    Index("jobs_state", "state", "seq"),
+    Index("jobs_active", "seq", sqlite_where=text(ACTIVE), postgresql_where=text(ACTIVE)),
+    Index(
+        "jobs_array",
+        "array_id",
+        sqlite_where=text("array_id IS NOT NULL"),
+        postgresql_where=text("array_id IS NOT NULL"),
+    ),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("job_id", Text, ForeignKey("jobs.id", name="attempts_job"), nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("reason", Text),
+    Column("started_at", Double),
+    Column("ended_at", Double),
+    Column("places", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("stop", Text),
+    Column("tasks", Text, nullable=False),
+    UniqueConstraint("job_id", "number", name="attempts_number"),
+    Index(
+        "attempts_active", "created_at", sqlite_where=text(ACTIVE), postgresql_where=text(ACTIVE)
+    ),
+)
+
+# No foreign key: what happened stays on record whatever becomes of the job's row.
+events = Table(
+    "events",
+    metadata,
+    Column("seq", _Key, primary_key=True, autoincrement=False),
+    Column("job_id", Text),
+    Column("at", Double, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("data", Text, nullable=False),
+    Index("events_job", "job_id", "seq"),
+)
+
+users = Table(
+    "users",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("password_hash", Text, nullable=False),
+    Column("must_change", Boolean, nullable=False),
+    Column("disabled", Boolean, nullable=False),
+    Column("created_at", Double, nullable=False),
+    UniqueConstraint("name", name="users_name"),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column(
+        "user_id",
+        Text,
+        ForeignKey("users.id", name="tokens_user", ondelete="CASCADE"),
+        nullable=False,
+    ),
+    Column("hash", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double),
+    Column("last_used_at", Double),
+    UniqueConstraint("hash", name="tokens_hash"),
+    Index("tokens_user_id", "user_id"),
+)
+
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("updated_at", Double, nullable=False),
+)
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+# One row. Every write transaction locks it first: so all commits of all servers have one order.
+leader = Table(
+    "leader",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("holder", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    CheckConstraint("id = 1", name="leader_one_row"),
+)
+
+# One row a writer: the last transaction of it that was committed.
+batches = Table(
+    "batches",
+    metadata,
+    Column("writer", Text, primary_key=True),
+    Column("token", BigInteger, nullable=False),
+    Column("at", Double, nullable=False),
+)
+
+# Alembic's own table, exactly as it would make it.
+version = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+
+APPEND_ONLY = {
+    "sqlite": (
+        "CREATE TRIGGER events_no_update BEFORE UPDATE ON events "
+        "BEGIN SELECT RAISE(ABORT, 'events are append-only'); END",
+        "CREATE TRIGGER events_no_delete BEFORE DELETE ON events "
+        "BEGIN SELECT RAISE(ABORT, 'events are append-only'); END",
+    ),
+    "postgresql": (
+        "CREATE FUNCTION events_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'events are append-only' USING ERRCODE = '23514'; END $$",
+        "CREATE TRIGGER events_no_change BEFORE UPDATE OR DELETE ON events "
+        "FOR EACH ROW EXECUTE FUNCTION events_refuse()",
+        "CREATE TRIGGER events_no_truncate BEFORE TRUNCATE ON events "
+        "FOR EACH STATEMENT EXECUTE FUNCTION events_refuse()",
+    ),
+}
+FIRST_LEADER = "INSERT INTO leader (id, epoch, holder, at) VALUES (1, 0, '', 0)"

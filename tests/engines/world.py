@@ -1,0 +1,224 @@
+"""A small world to try an engine in: launches as a control loop would, waits, looks, cleans up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import random
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from danlu.engines.api import (
+    Engine,
+    GpuBinding,
+    Identity,
+    InDoubt,
+    Launch,
+    Phase,
+    Place,
+    Seen,
+    TaskLaunch,
+    TaskRef,
+    TaskSeen,
+    Unreachable,
+)
+from danlu.spec.job import Command, GpuRequest, Resources, RunAs
+
+ENDED = {Phase.EXITED, Phase.LOST, Phase.ABSENT}
+PATIENCE = 60  # only so that a broken engine fails a test instead of hanging it
+JOB = "job-1"
+
+_tokens = itertools.count(random.randrange(10**6, 9 * 10**6))
+
+
+def shell(text: str) -> Command:
+    return Command(RunAs.SHELL, (text,))
+
+
+def argv(*words: str) -> Command:
+    return Command(RunAs.ARGV, words)
+
+
+def script(*words: str) -> Command:
+    return Command(RunAs.SCRIPT, words)
+
+
+def token() -> str:
+    """A number of seconds to sleep for that names its process among all others."""
+    return f"{next(_tokens)}.{os.getpid()}"
+
+
+def processes_with(text: str) -> list[int]:
+    """Host pids of processes with `text` as a word of their command line."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{name}/cmdline").read_bytes().split(b"\0")
+                if text.encode() in words:
+                    found.append(int(name))
+    return found
+
+
+async def eventually(what: Callable[[], Any], every: float = 0.02) -> Any:
+    async with asyncio.timeout(PATIENCE):
+        while not (value := what()):
+            await asyncio.sleep(every)
+        return value
+
+
+def attempt_id() -> str:
+    return str(uuid.uuid4())
+
+
+class World:
+    """`make` gives an engine on the data folder; making another is what a restart does."""
+
+    def __init__(self, make: Callable[[Path], Engine], base: Path) -> None:
+        self._make = make
+        self.data = base / "data"
+        self.data.mkdir(mode=0o700)
+        self.outside = base / "outside"
+        self.outside.mkdir()
+        self.outside.chmod(0o777)
+        self.engine: Engine = make(self.data)
+        self._engines = [self.engine]
+        self.node = ""
+
+    async def start(self) -> None:
+        await self.engine.start()
+        self.node = (await self.again(self.engine.inventory)).nodes[0].name
+
+    async def another(self) -> Engine:
+        """A second engine on the same data, as after a restart (or beside a slow old leader)."""
+        engine = self._make(self.data)
+        self._engines.append(engine)
+        await engine.start()
+        return engine
+
+    async def restart(self) -> None:
+        await self.engine.close()
+        self._engines.remove(self.engine)
+        self.engine = await self.another()
+
+    async def close(self) -> None:
+        await self.again(lambda: self.engine.sweep(frozenset()))
+        for engine in self._engines:
+            await engine.close()
+
+    # -- launching ----------------------------------------------------------------------------
+
+    def launch(
+        self,
+        command: Command,
+        count: int = 1,
+        attempt: str = "",
+        epoch: int = 1,
+        roles: Sequence[str] = (),
+        gpus: Sequence[tuple[int, ...]] = (),
+        ports: Sequence[tuple[int, ...]] = (),
+        labels: dict[str, int] | None = None,
+        identity: Identity | None = None,
+        resources: Resources | None = None,
+        **values: Any,
+    ) -> Launch:
+        resources = resources or Resources(GpuRequest(), 1.0, 1 << 30, 1 << 26)
+        seen: dict[str, int] = {}
+        tasks = []
+        for index in range(count):
+            role = roles[index] if roles else "worker"
+            number = seen[role] = seen.get(role, -1) + 1
+            tasks.append(
+                TaskLaunch(index, role, number, command, resources, ports=labels or {}, **values)
+            )
+        places = tuple(
+            Place(
+                index,
+                self.node,
+                GpuBinding(gpus[index] if gpus else ()),
+                ports[index] if ports else (),
+            )
+            for index in range(count)
+        )
+        identity = identity or Identity("alice")
+        return Launch(attempt or attempt_id(), JOB, epoch, identity, tuple(tasks), places)
+
+    async def begin(self, command: Command, **values: Any) -> str:
+        """Launch as the control loop does: settle what is in doubt, try again what never ran."""
+        launch = self.launch(command, **values)
+        while True:
+            try:
+                return await self.engine.launch(launch, self.engine.plan(launch))
+            except Unreachable:
+                await asyncio.sleep(0.01)
+            except InDoubt:
+                seen = await self.again(lambda: self.engine.settle(launch.attempt_id))
+                if seen is not None:
+                    return launch.attempt_id
+                launch = replace(launch, attempt_id=attempt_id())
+
+    async def again(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    return await call()
+                except (Unreachable, InDoubt):
+                    await asyncio.sleep(0.01)
+
+    async def again_unless_in_doubt(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    return await call()
+                except Unreachable:
+                    await asyncio.sleep(0.01)
+
+    # -- looking ------------------------------------------------------------------------------
+
+    async def seen(self, attempt: str) -> Seen | None:
+        observation = await self.again(lambda: self.engine.observe(None))
+        return next((seen for seen in observation.seen if seen.attempt_id == attempt), None)
+
+    async def ended(self, attempt: str) -> tuple[TaskSeen, ...]:
+        """Waits for every task's end, by the engine's own hints."""
+        async with asyncio.timeout(PATIENCE):
+            hints = self.engine.changes()
+            while True:
+                hint = asyncio.ensure_future(anext(hints))
+                await asyncio.sleep(0)
+                seen = await self.seen(attempt)
+                if seen is not None and all(task.phase in ENDED for task in seen.tasks):
+                    hint.cancel()
+                    return seen.tasks
+                await asyncio.wait((hint,), timeout=5)
+                if not hint.done():
+                    hint.cancel()
+                    raise AssertionError(f"nobody hinted at a change: {await self.seen(attempt)}")
+
+    async def run(self, command: Command, **values: Any) -> tuple[TaskSeen, bytes]:
+        """The only task of a gang of one, and what it printed."""
+        attempt = await self.begin(command, **values)
+        tasks = await self.ended(attempt)
+        return tasks[0], await self.output(attempt)
+
+    async def output(self, attempt: str, task: int = 0, stream: str = "out") -> bytes:
+        pieces = []
+        async for piece in self.engine.read_log(TaskRef(attempt, task, JOB), stream, 0):
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    async def printed(self, attempt: str, text: bytes, task: int = 0) -> None:
+        """Waits until the log has `text`."""
+        ref = TaskRef(attempt, task, JOB)
+        async with asyncio.timeout(PATIENCE):
+            while text not in (have := await self.output(attempt, task)):
+                await self.engine.log_grew(ref, "out", len(have), 1.0)
+
+    async def stop(self, attempt: str, grace: float) -> tuple[TaskSeen, ...]:
+        await self.again(lambda: self.engine.stop(attempt, grace))
+        return await self.ended(attempt)

@@ -1,0 +1,152 @@
+"""A new database, an old one, a newer one, and one that is not ours."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+
+from danlu.store import Store, StoreAway, StoreError, StoreNewer, migrate
+from danlu.store.database import Database, database
+from tests.support.postgres import PostgresServer
+
+SCHEMA = {
+    "sqlite": ["SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"],
+    "postgresql": [
+        "SELECT table_name, column_name, ordinal_position, data_type, is_nullable, column_default "
+        "FROM information_schema.columns WHERE table_schema = 'public'",
+        "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'",
+        "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = "
+        "'public'::regnamespace",
+        "SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal",
+        "SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
+    ],
+}
+
+
+def run(db: Database, sql: str) -> list[tuple[Any, ...]]:
+    connection = db.connect()
+    rows = connection.execute(sql)
+    connection.close()
+    return rows
+
+
+def schema(db: Database) -> list[set[str]]:
+    """Without white space: the two ways of writing a table break lines differently."""
+    return [
+        {"".join(str(row).replace("\\n", "").replace("\\t", "").split()) for row in run(db, query)}
+        for query in SCHEMA[db.dialect]
+    ]
+
+
+@pytest.fixture
+def empty(url: str) -> Database:
+    db = database(url)
+    db.create()
+    return db
+
+
+def test_the_migrations_make_the_same_tables_as_a_new_database(
+    empty: Database, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if empty.dialect == "sqlite":
+        fresh = database(f"sqlite:///{tmp_path}/fresh.db")
+    else:
+        fresh = database(request.getfixturevalue("postgres").new_database())
+    migrate.upgrade(empty)
+    migrate.prepare(fresh)
+    assert schema(empty) == schema(fresh)
+    for query in ("SELECT * FROM alembic_version", "SELECT * FROM leader"):
+        assert run(empty, query) == run(fresh, query)
+
+
+def test_the_list_of_revisions_is_what_the_folder_holds() -> None:
+    config = Config()
+    config.set_main_option("script_location", migrate.MIGRATIONS)
+    scripts = list(ScriptDirectory.from_config(config).walk_revisions())
+    assert tuple(script.revision for script in reversed(scripts)) == migrate.REVISIONS
+
+
+def test_preparing_again_changes_nothing(empty: Database) -> None:
+    migrate.prepare(empty)
+    before = schema(empty)
+    migrate.prepare(empty)
+    assert schema(empty) == before
+
+
+def test_a_migrated_database_is_opened_as_it_is(empty: Database) -> None:
+    migrate.upgrade(empty)
+    migrate.prepare(empty)
+    assert run(empty, "SELECT epoch FROM leader") == [(0,)]
+
+
+def test_a_newer_database_is_refused_and_left_alone(empty: Database, url: str) -> None:
+    migrate.prepare(empty)
+    run(empty, "UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(StoreNewer, match="newer Danlu") as refusal:
+        Store.open(url)
+    assert "9999" in refusal.value.en and "9999" in refusal.value.zh
+    assert run(empty, "SELECT version_num FROM alembic_version") == [("9999",)]
+
+
+def test_a_database_of_another_program_is_refused(empty: Database, url: str) -> None:
+    run(empty, "CREATE TABLE jobs (id INTEGER)")
+    with pytest.raises(StoreError, match="another program"):
+        Store.open(url)
+
+
+def test_two_servers_may_prepare_the_same_database_at_once(url: str) -> None:
+    program = "import sys; from danlu.store import Store; Store.open(sys.argv[1])"
+    both = [subprocess.Popen([sys.executable, "-c", program, url]) for _ in range(3)]
+    assert [process.wait() for process in both] == [0, 0, 0]
+
+
+def test_alembic_is_not_loaded_for_a_database_that_needs_no_migration(url: str) -> None:
+    program = (
+        "import sys; from danlu.store import Store; Store.open(sys.argv[1]);"
+        "sys.exit('alembic' in sys.modules)"
+    )
+    for _ in ("new", "known"):
+        assert subprocess.run([sys.executable, "-c", program, url]).returncode == 0
+
+
+def test_psycopg_is_not_loaded_for_sqlite(tmp_path: Path) -> None:
+    program = (
+        "import sys; from danlu.store import Store; Store.open(sys.argv[1]);"
+        "sys.exit('psycopg' in sys.modules)"
+    )
+    command = [sys.executable, "-c", program, f"sqlite:///{tmp_path}/danlu.db"]
+    assert subprocess.run(command).returncode == 0
+
+
+def test_a_url_nobody_knows_is_refused() -> None:
+    with pytest.raises(StoreError, match="Unknown database: mysql"):
+        Store.open("mysql://localhost/danlu")
+    with pytest.raises(StoreError, match="names no file"):
+        Store.open("sqlite://")
+    with pytest.raises(StoreError, match="cannot be read"):
+        Store.open("postgresql://localhost/danlu?colour=red")
+
+
+def test_a_postgresql_that_is_not_there_is_named_without_its_password(tmp_path: Path) -> None:
+    with pytest.raises(StoreAway, match="does not answer") as away:
+        Store.open(f"postgresql://danlu:hunter2@/danlu?host={tmp_path}")
+    assert "hunter2" not in away.value.en + away.value.zh
+
+
+def test_a_missing_database_is_named(postgres: PostgresServer) -> None:
+    with pytest.raises(StoreError, match='"nowhere" does not exist'):
+        Store.open(postgres.url_of("nowhere"))
+
+
+def test_a_user_who_may_not_create_tables_is_told(postgres: PostgresServer) -> None:
+    url = postgres.new_database()
+    postgres.sql("DROP ROLE IF EXISTS guest")
+    postgres.sql("CREATE ROLE guest LOGIN")
+    with pytest.raises(StoreError, match="may create tables"):
+        Store.open(url.replace("danlu@", "guest@"))

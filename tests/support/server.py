@@ -1,0 +1,170 @@
+"""A real server in a process of its own, on a free port, with its data in a folder of the test."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+
+class DanluServer:
+    """Starts `python -m danlu.server` and talks to it. Ends its tasks when the test is over."""
+
+    def __init__(self, data: Path, config: str = "", port: int | None = None) -> None:
+        self.data = data
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.token = ""
+        self.process: subprocess.Popen[bytes] | None = None
+        self.log = data.parent / f"{data.name}.server.log"
+        self._config = data.parent / f"{data.name}.toml"
+        self._config.write_text(config)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """For the command line."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("DANLU_")}
+        home = str(self.data.parent)
+        return {
+            **kept,
+            "DANLU_SERVER": self.url,
+            "DANLU_TOKEN": self.token,
+            "DANLU_LANG": "en",
+            "XDG_CONFIG_HOME": f"{home}/.config",
+            "HOME": home,
+        }
+
+    def start(self, timeout: float = 60.0) -> DanluServer:
+        self.launch()
+        self.wait_until_up(timeout)
+        return self
+
+    def launch(self) -> None:
+        """Starts the process without waiting for it."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "danlu.server",
+                    "--data",
+                    str(self.data),
+                    "--port",
+                    str(self.port),
+                    "--config",
+                    str(self._config),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**self.env, "DANLU_NO_CONTEXT": "1"},
+                cwd=self.data.parent,
+            )
+
+    def wait_until_up(self, timeout: float = 60.0) -> None:
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            assert self.process is not None
+            if self.process.poll() is not None:
+                raise AssertionError(f"the server ended: {self.tail()}")
+            try:
+                info = json.loads((self.data / "server.json").read_text())
+                if info["pid"] == self.process.pid:
+                    self.token = info["token"]
+                    self.get("/server")
+                    return
+            except (OSError, ValueError, KeyError):
+                pass
+            time.sleep(0.02)
+        raise AssertionError(f"the server did not come up: {self.tail()}")
+
+    def kill(self) -> None:
+        """As a power switch would: no goodbye."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def cleanup(self) -> None:
+        """Ends what the test left running, by asking the server for it."""
+        try:
+            if self.process is None or self.process.poll() is not None:
+                self.start()
+            while jobs := self.get("/jobs?active=true&limit=1000")["jobs"]:
+                for job in jobs:
+                    self.post(f"/jobs/{job['id']}/stop", {"now": True})
+                time.sleep(0.1)
+        finally:
+            self.stop()
+
+    def get(self, path: str, timeout: float = 60.0) -> Any:
+        return self.call("GET", path, timeout=timeout)
+
+    def post(self, path: str, body: Any = None, timeout: float = 60.0) -> Any:
+        return self.call("POST", path, body, timeout)
+
+    def call(self, method: str, path: str, body: Any = None, timeout: float = 60.0) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"{self.url}/api/v1{path}",
+            data,
+            method=method,
+            headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return json.loads(answer.read())
+
+    def bytes_of(self, path: str) -> bytes:
+        request = urllib.request.Request(
+            f"{self.url}/api/v1{path}", headers={"Authorization": f"Bearer {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return bytes(answer.read())
+
+    def submit(self, **job: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self.post("/jobs", job)["jobs"][0]
+        return found
+
+    def wait(self, job: dict[str, Any], timeout: float = 60.0) -> dict[str, Any]:
+        deadline = time.monotonic() + timeout
+        while True:
+            found: dict[str, Any] = self.get(f"/jobs/{job['id']}/wait?timeout=5")
+            if found["state"] in ("succeeded", "failed", "stopped"):
+                return found
+            assert time.monotonic() < deadline, f"still {found['state']}: {found['ref']}"
+
+    def cli(self, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+        more.setdefault("timeout", 120)
+        more.setdefault("stdin", subprocess.DEVNULL if "input" not in more else None)
+        if "input" in more:
+            more.pop("stdin")
+        return subprocess.run(
+            [sys.executable, "-m", "danlu.cli", *words],
+            capture_output=True,
+            env={**self.env, **more.pop("env", {})},
+            check=False,
+            **more,
+        )
+
+    def tail(self) -> str:
+        return self.log.read_text(errors="replace")[-3000:] if self.log.exists() else ""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
