@@ -68,9 +68,7 @@ def _job(number: int, runs: Path, chosen: random.Random) -> Expected:
     if kind == 0:
         return Expected({**base, "command": f"{note}; exit {code}"}, state, code, b"")
     if kind == 1:
-        return Expected(
-            {**base, "command": f"{note}; seq 1 300; exit {code}"}, state, code, lines
-        )
+        return Expected({**base, "command": f"{note}; seq 1 300; exit {code}"}, state, code, lines)
     if kind == 2:
         text = f"{note}; for i in 1 2 3 4 5; do echo $i; sleep {chosen.uniform(0.05, 1):.2f}; done"
         return Expected({**base, "command": text}, "succeeded", 0, b"1\n2\n3\n4\n5\n")

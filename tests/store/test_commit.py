@@ -45,6 +45,14 @@ def refuses_before_writing(tx: Tx) -> None:
     raise LookupError("no such job")
 
 
+def runs_out(tx: Tx) -> None:
+    next(iter([]))
+
+
+def exits(tx: Tx) -> None:
+    raise SystemExit(3)
+
+
 def refuses_after_writing(tx: Tx) -> None:
     events.append(tx, [an_event(n=-1)])
     raise LookupError("no such job")
@@ -68,12 +76,16 @@ def hides_that_it_broke_a_rule(tx: Tx) -> None:
     ("bad", "error"),
     [
         (refuses_before_writing, LookupError),
+        (runs_out, RuntimeError),
+        (exits, RuntimeError),
         (refuses_after_writing, LookupError),
         (breaks_a_rule, StoreConflict),
         (hides_that_it_broke_a_rule, StoreConflict),
     ],
 )
-async def test_a_failing_write_fails_alone(store: Store, bad: Any, error: type[Exception]) -> None:
+async def test_a_failing_write_fails_alone(
+    store: Store, bad: Any, error: type[BaseException]
+) -> None:
     ops = [bad if n % 5 == 3 else appends(n) for n in range(50)]
     results = await asyncio.gather(*(store.write(op) for op in ops), return_exceptions=True)
     for n, result in enumerate(results):

@@ -51,8 +51,8 @@ class Document:
         text = "".join(self.lines)
         if self.added and text and not text.endswith("\n"):
             text += "\n"
-        # JSON is YAML, on one line.
-        return text + "".join(f"{key}: {dumps(value)}\n" for key, value in self.added.items())
+        added = (f"{key}: {_as_yaml(dumps(value))}\n" for key, value in self.added.items())
+        return text + "".join(added)
 
 
 class JobFile:
@@ -95,6 +95,26 @@ class JobFile:
         if self._json is not None:
             return dumps(self._json).encode(), "application/json"
         return "".join(each.text() for each in self.documents).encode(), "application/yaml"
+
+
+def _as_yaml(text: str) -> str:
+    """JSON is YAML on one line, but for characters that JSON writes as two escapes."""
+    parts: list[str] = []
+    at = 0
+    while (found := text.find("\\", at)) >= 0:
+        parts.append(text[at:found])
+        length = 6 if text[found + 1] == "u" else 2
+        escape = text[found : found + length]
+        if (
+            escape[:4] in ("\\ud8", "\\ud9", "\\uda", "\\udb")
+            and text[found + 6 : found + 8] == "\\u"
+        ):
+            high, low = int(escape[2:], 16), int(text[found + 8 : found + 12], 16)
+            escape = f"\\U{0x10000 + ((high & 0x3FF) << 10) + (low & 0x3FF):08x}"
+            length = 12
+        parts.append(escape)
+        at = found + length
+    return "".join(parts) + text[at:]
 
 
 def _as_json(text: str) -> list[dict[str, Any]] | None:

@@ -20,6 +20,7 @@ def main(argv: list[str] | None = None) -> int:
         level=logging.DEBUG if os.environ.get("DANLU_DEBUG") else logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
     try:
         config = _config(options)
         files.make_data_folder(config.data)

@@ -83,7 +83,7 @@ MEANINGS: dict[Reason, Meaning] = {
     Reason.SIGNAL: _failed(
         "The command was ended by signal {signal}",
         "命令被信号 {signal} 终止",
-        "Nobody stopped it through the platform; the log and the machine's kernel log may tell more",
+        "Nobody stopped it through the platform; its log and the kernel's may tell more",
         "不是通过平台停止的；请看日志和机器的内核日志",
     ),
     Reason.OUT_OF_MEMORY: _failed(

@@ -89,4 +89,11 @@ def _deliver(calls: list[Call]) -> None:
         if call.error is None:
             call.future.set_result(call.value)
         else:
-            call.future.set_exception(call.error)
+            call.future.set_exception(_bearable(call.error))
+
+
+def _bearable(error: BaseException) -> Exception:
+    """A future refuses StopIteration, and an exit would end the whole loop."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    return RuntimeError(f"a function given to the store raised {error!r}")

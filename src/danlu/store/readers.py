@@ -5,19 +5,21 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections.abc import Callable
 
 from danlu.store.calls import Call, Phase, answer, refuse
 from danlu.store.database import Connection, Database
-from danlu.store.errors import StoreError, too_late
-from danlu.store.health import Pulse
+from danlu.store.errors import too_late
 
 PAUSE_FIRST, PAUSE_LAST = 0.05, 1.0
 
 
 class Readers:
-    def __init__(self, database: Database, pulse: Pulse, deadline: float, most: int) -> None:
+    def __init__(
+        self, database: Database, alarm: Callable[[], None], deadline: float, most: int
+    ) -> None:
         self._database = database
-        self._pulse = pulse
+        self._alarm = alarm  # the writer finds out how the database is; it alone says so
         self._deadline = deadline
         self._most = most
         self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
@@ -81,7 +83,8 @@ class Readers:
                     call.error = self._database.own(error)
                     answer([call])
                     return None
-            self._note(problem, pause)
+            if pause:  # the first failure is often only a connection that went stale unused
+                self._alarm()
             if not problem.passing:
                 refuse([call], problem)
                 return None
@@ -89,11 +92,6 @@ class Readers:
                 refuse([call], too_late(self._database.where, self._deadline, problem))
                 return None
             pause = min(2 * pause, PAUSE_LAST) or PAUSE_FIRST
-
-    def _note(self, problem: StoreError, pause: float) -> None:
-        # The first failure is often only a connection that went stale while nobody used it.
-        if pause:
-            self._pulse.bad(problem)
 
     def _query(self, connection: Connection, call: Call) -> None:
         """One snapshot for the whole query. A query's own failure leaves the connection usable."""

@@ -89,8 +89,8 @@ class Sqlite(Database):
         return error
 
     def surely_undone(self, error: BaseException) -> bool:
-        # What cannot be written is not there. But after a failed fsync the commit may lie in the log
-        # all the same, and a later recovery would find it.
+        # What cannot be written is not there. But after a failed fsync the commit may lie in the
+        # log all the same, and a later recovery would find it.
         if not isinstance(error, sqlite3.Error):
             return False
         unwritten = getattr(error, "sqlite_errorcode", 0) == _IOERR_WRITE

@@ -32,7 +32,7 @@ class Store:
         self._pulse = Pulse()
         self._gate = Gate()
         self._writer = Writer(db, self._pulse, self._gate, deadline)
-        self._readers = Readers(db, self._pulse, deadline, readers)
+        self._readers = Readers(db, self._writer.probe, deadline, readers)
         self._pending: list[Call] = []
         self._watching = False
         self._closed = False

@@ -38,6 +38,10 @@ class Writer:
     def put(self, call: Call) -> None:
         self._queue.put(call)
 
+    def probe(self) -> None:
+        """Have it find out how the database is."""
+        self._queue.put(None)
+
     def close(self) -> None:
         self._closing.set()
         self._queue.put(None)
@@ -52,14 +56,15 @@ class Writer:
             except Exception as error:
                 # Whatever it was, the thread lives on and nobody waits in vain.
                 self._disconnect()
-                for call in batch:
+                stranded = [call for call in batch if call.phase is not Phase.OVER]
+                for call in stranded:
                     call.error = error
-                answer([call for call in batch if call.phase is not Phase.OVER])
+                answer(stranded)
             del batch  # results may be large; the next call may be far away
         self._leave()
 
     def _next(self) -> list[Call] | None:
-        """All that waits. An empty list: nothing does, and the database was in trouble."""
+        """All that waits. An empty list: look how the database is."""
         first = self._held or self._wait()
         self._held = None
         if first is None:
@@ -178,7 +183,7 @@ class Writer:
         try:
             call.value = call.function(tx)
             call.error = tx.failure
-        except Exception as error:
+        except BaseException as error:  # whatever it is, it is the caller's, not this thread's
             call.error = error
         if call.error is None:
             return True

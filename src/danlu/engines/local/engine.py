@@ -11,6 +11,7 @@ import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
 from danlu.engines.api import (
     Duplex,

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from danlu.engines.local.check import Abilities
+from danlu.engines.local.config import LocalConfig
+from danlu.engines.local.engine import LocalEngine
+from tests.api.lab import Lab
+from tests.support.server import DanluServer
+
+CLUSTER = """
+[[nodes]]
+name = "n1"
+cpus = 24
+memory = "200G"
+gpus = "4:RTX3090"
+
+[[nodes]]
+name = "n2"
+cpus = 24
+memory = "200G"
+gpus = "4:A100"
+
+[volumes.fast]
+source = "{fast}"
+target = "/fast"
+everywhere = false
+"""
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
+    folder = tmp_path_factory.mktemp("api")
+    fast = folder / "fast"
+    fast.mkdir()
+    server = DanluServer(folder / "data", CLUSTER.format(fast=fast))
+    server.start(timeout=120)
+    yield server
+    server.cleanup()
+
+
+@pytest.fixture
+def lab(server: DanluServer) -> Iterator[Lab]:
+    lab = Lab(server)
+    yield lab
+    lab.clear()
+    lab.http.close()
+
+
+@pytest.fixture(scope="session")
+def abilities() -> Abilities:
+    """What this machine can do: some promises need namespaces, some cgroups."""
+
+    async def look() -> Abilities:
+        with tempfile.TemporaryDirectory() as folder:
+            engine = LocalEngine(LocalConfig(Path(folder)))
+            await engine.start()
+            try:
+                return engine.abilities
+            finally:
+                await engine.close()
+
+    return asyncio.run(look())

@@ -1,0 +1,75 @@
+"""https: a certificate that is trusted, and one that is not."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from danlu.sdk.errors import Unreachable
+from danlu.sdk.wire import Wire
+from tests.sdk.little_server import LittleServer, read_request, serving
+
+pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tls")
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=DNS:localhost,IP:127.0.0.1",
+            "-keyout",
+            folder / "key.pem",
+            "-out",
+            folder / "cert.pem",
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return folder
+
+
+def secure(server: LittleServer) -> str:
+    return server.url.replace("http://", "https://")
+
+
+def test_a_trusted_server_is_talked_to_in_large_pieces(certificate: Path) -> None:
+    rules = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    rules.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+    content = bytes(range(256)) * 4000
+
+    def act(link: socket.socket) -> None:
+        with rules.wrap_socket(link, server_side=True) as inner:
+            read_request(inner)
+            inner.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content) + content)
+
+    with serving(act) as server:
+        wire = Wire(secure(server), ca_file=str(certificate / "cert.pem"))
+        assert wire.call("GET", "/").body == content
+
+
+def test_a_server_nobody_vouches_for_is_not_talked_to(certificate: Path) -> None:
+    rules = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    rules.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+
+    def act(link: socket.socket) -> None:
+        rules.wrap_socket(link, server_side=True)
+
+    with serving(act) as server, pytest.raises(Unreachable, match="certificate verify failed"):
+        Wire(secure(server), "secret").call("GET", "/")
