@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -129,16 +130,21 @@ async def test_a_file_made_immutable_is_named_read_only_and_recovers(
     assert await texts(store) == ["before", "after"]
 
 
-def test_a_file_one_may_not_write_is_named_when_opening(tmp_path: Path) -> None:
-    """In a process without root's rights, to which no file is read-only."""
-    path = tmp_path / "danlu.db"
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user of the machine can reach, unlike pytest's own."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+def test_a_file_one_may_not_write_is_named_when_opening(open_folder: Path) -> None:
+    """In a process without root's rights, for root may write any file."""
+    path = open_folder / "danlu.db"
     path.touch(0o444)
-    for folder in (tmp_path, *tmp_path.parents):
-        if str(folder).startswith("/tmp/pytest-"):
-            folder.chmod(0o755)
     program = (
         "import os, sys\n"
-        "from danlu.store import Store, StoreReadOnly\n"
+        "from danlu.store import Store, StoreReadOnly, sqlite\n"
         "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "try: Store.open(sys.argv[1])\n"
         "except StoreReadOnly as error: print(error.en, error.zh)\n"

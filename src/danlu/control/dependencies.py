@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from danlu.control.active import Active
+from danlu.control.background import Background
 from danlu.control.outcome import Outcome
 from danlu.control.queue import verdict
 from danlu.control.rooms import Rooms
@@ -16,13 +17,12 @@ from danlu.store.rows import JobRow
 from danlu.store.tx import Tx
 
 GiveUp = Callable[[Active, Outcome], Awaitable[None]]
-Spawn = Callable[[Coroutine[Any, Any, Any]], Any]
-"""Starts work that nobody waits for."""
 
 
 class Dependencies:
-    def __init__(self, rooms: Rooms, give_up: GiveUp) -> None:
+    def __init__(self, rooms: Rooms, background: Background, give_up: GiveUp) -> None:
         self._rooms = rooms
+        self._background = background
         self._give_up = give_up
         self._unsettled: list[Active] = []
 
@@ -32,9 +32,9 @@ class Dependencies:
             self._rooms.queue.depend(job.id, [(d, self._ref(d)) for d in job.spec.after])
             self._unsettled.append(job)
 
-    def settle_soon(self, spawn: Spawn) -> None:
+    def settle_soon(self) -> None:
         if self._unsettled:
-            spawn(self.settle())
+            self._background.spawn(self.settle())
 
     async def adopt(self, rows: list[JobRow]) -> None:
         for row in rows:
@@ -56,11 +56,11 @@ class Dependencies:
             self._rooms.queue.refresh(job)
         self._rooms.wake.set()
 
-    def changed(self, job: Active, spawn: Spawn) -> None:
+    def changed(self, job: Active) -> None:
         """The job has started or ended: those who wait for it look again."""
         dependants = self._rooms.queue.dependants(job.id)
         if dependants:
-            spawn(self._consider_all(job.row, dependants))
+            self._background.spawn(self._consider_all(job.row, dependants))
 
     async def _consider_all(self, row: JobRow, dependants: list[tuple[str, Any]]) -> None:
         for dependant, after in dependants:

@@ -33,7 +33,7 @@ from danlu.engines.api import (
     Unreachable,
 )
 from danlu.spec.diagnose import diagnose
-from danlu.spec.states import Reason
+from danlu.spec.states import Reason, State
 from danlu.spec.units import format_duration
 from danlu.store import secrets as secret_store
 from danlu.store.errors import StoreError
@@ -130,6 +130,7 @@ def _note_running(rooms: Rooms, job: Active, attempt: AttemptRow) -> asyncio.Tas
     attempt.started_at = at
     if job.row.started_at is None:
         job.row.started_at = at
+    job.row.state = State.STOPPING if attempt.stop else State.RUNNING
 
     async def note() -> None:
         await rooms.persist(records.running(job.row, attempt, at))

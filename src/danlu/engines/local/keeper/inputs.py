@@ -70,7 +70,8 @@ class Inputs:
             return
         conn.setblocking(True)
         if kind == frames.EXEC:
-            self._fork_session(listener, conn, ask, outputs, group)
+            wanted = session.Ask(conn, ask, reader, asked[1:])
+            self._fork_session(listener, wanted, outputs, group)
             conn.close()
         elif self.stdin < 0:
             refusal = json.dumps({"error": "the task takes no input (stdin is none)"}).encode()
@@ -83,8 +84,7 @@ class Inputs:
     def _fork_session(
         self,
         listener: socket.socket,
-        conn: socket.socket,
-        ask: dict[str, Any],
+        ask: session.Ask,
         outputs: Iterable[int],
         group: cgroup.Group | None,
     ) -> None:
@@ -95,7 +95,7 @@ class Inputs:
             # Held open, the task's own streams would not end when the task ends.
             for fd in {*outputs, self.stdin} - {-1}:
                 os.close(fd)
-            session.serve(conn, self._task, ask, group)
+            session.serve(ask, self._task, group)
         finally:
             os._exit(0)
 

@@ -27,14 +27,28 @@ def resize(terminal: int, body: bytes) -> None:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
 
 
-def serve(
-    conn: socket.socket, task: dict[str, Any], ask: dict[str, Any], group: cgroup.Group | None
-) -> None:
+class Ask:
+    """What a client asked for, and what it has sent since."""
+
+    def __init__(
+        self,
+        conn: socket.socket,
+        values: dict[str, Any],
+        reader: frames.Reader,
+        early: list[tuple[bytes, bytes]],
+    ) -> None:
+        self.conn = conn
+        self.values = values
+        self.reader = reader
+        self.early = early
+
+
+def serve(ask: Ask, task: dict[str, Any], group: cgroup.Group | None) -> None:
     """Run what is asked and carry its bytes until it ends; then its status."""
     try:
-        Session(conn, task, ask, group).run()
+        Session(ask, task, group).run()
     except command.CannotRun as error:
-        conn.sendall(frames.pack(frames.EXIT, _answer(error.code, error.detail)))
+        ask.conn.sendall(frames.pack(frames.EXIT, _answer(error.code, error.detail)))
 
 
 def _answer(code: int, error: str = "") -> bytes:
@@ -42,15 +56,11 @@ def _answer(code: int, error: str = "") -> bytes:
 
 
 class Session:
-    def __init__(
-        self,
-        conn: socket.socket,
-        task: dict[str, Any],
-        ask: dict[str, Any],
-        group: cgroup.Group | None,
-    ) -> None:
-        self._conn = conn
-        self._reader = frames.Reader()
+    def __init__(self, asked: Ask, task: dict[str, Any], group: cgroup.Group | None) -> None:
+        ask = asked.values
+        self._conn = asked.conn
+        self._reader = asked.reader
+        self._early = asked.early
         self._tty = bool(ask.get("tty"))
         self._pending = b""
         self._input_ended = False
@@ -85,6 +95,7 @@ class Session:
     def run(self) -> None:
         self._ended = os.pidfd_open(self._pid)
         gone = False
+        self._take(self._early)
         while self._outputs and not gone:
             poll = select.poll()
             poll.register(self._ended, select.POLLIN)
@@ -135,7 +146,11 @@ class Session:
         data = self._conn.recv(_PIECE)
         if not data:
             return False
-        for kind, body in self._reader.feed(data):
+        self._take(self._reader.feed(data))
+        return True
+
+    def _take(self, asked: list[tuple[bytes, bytes]]) -> None:
+        for kind, body in asked:
             if kind == frames.INPUT:
                 self._pending += body
             elif kind == frames.RESIZE and self._tty:
@@ -143,7 +158,6 @@ class Session:
             elif kind == frames.END_OF_INPUT:
                 self._input_ended = True
         self._feed()
-        return True
 
     def _feed(self) -> None:
         if self._input < 0:

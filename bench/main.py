@@ -1,0 +1,70 @@
+"""The command line of `bench/run`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import signal
+import sys
+from difflib import get_close_matches
+from types import FrameType
+
+from bench.measure import Options
+from bench.table import Row, as_json, as_table
+
+NAMES = ("latency", "throughput", "startup", "footprint")
+
+
+def main(argv: list[str]) -> int:
+    options = _arguments(argv)
+    if options.name is None:
+        return _list()
+    if options.name not in NAMES:
+        near = get_close_matches(options.name, NAMES, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}"
+        print(f"bench/run: no benchmark is called {options.name!r}; {hint}", file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGTERM, _leave)
+    module = importlib.import_module(f"bench.{options.name}")
+    rows: list[Row] = []
+    try:
+        for row in module.run(Options(options.rounds, options.quick)):
+            rows.append(row)
+            if options.json:
+                print(as_json(row), flush=True)
+    except KeyboardInterrupt:
+        print("bench/run: interrupted; everything it had started was stopped", file=sys.stderr)
+        return 130
+    if not options.json:
+        print(as_table(rows))
+    return 0
+
+
+def _arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="bench/run", description="Measures Danlu against its anchors; without NAME, lists."
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="one of the listed benchmarks")
+    parser.add_argument("--json", action="store_true", help="one JSON object a row")
+    parser.add_argument("--rounds", type=_positive, metavar="N", help="how often each is measured")
+    parser.add_argument("--quick", action="store_true", help="a rough look: fewer of everything")
+    return parser.parse_args(argv)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}: at least 1")
+    return number
+
+
+def _list() -> int:
+    width = max(map(len, NAMES))
+    for name in NAMES:
+        print(f"{name:<{width}}  {importlib.import_module(f'bench.{name}').SUMMARY}")
+    return 0
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    # As an exception, so that servers and Slurm are stopped on the way out.
+    raise SystemExit(143)

@@ -1,0 +1,58 @@
+"""How things are measured here: in turns, and the middle of many."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    rounds: int | None = None  # None: what the benchmark thinks right
+    quick: bool = False
+
+    def times(self, usual: int, quick: int) -> int:
+        return self.rounds or (quick if self.quick else usual)
+
+
+def in_turns(
+    rounds: int, subjects: Mapping[str, Callable[[], float]], warm_up: int = 1
+) -> dict[str, list[float]]:
+    """Measures every subject once a round, so that what disturbs the machine disturbs them all."""
+    for _ in range(warm_up):
+        for subject in subjects.values():
+            subject()
+    results: dict[str, list[float]] = {name: [] for name in subjects}
+    for number in range(rounds):
+        # Whoever goes first meets what the round before has left behind: take turns at that too.
+        names = list(subjects) if number % 2 == 0 else list(reversed(subjects))
+        for name in names:
+            results[name].append(subjects[name]())
+    return results
+
+
+def timed(action: Callable[[], object]) -> Callable[[], float]:
+    def measure() -> float:
+        start = time.perf_counter()
+        action()
+        return time.perf_counter() - start
+
+    return measure
+
+
+def median(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that is not below `share` of them."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, max(0, -(-len(ordered) * share // 1).__int__() - 1))]
+
+
+def note(text: str) -> None:
+    """Beside the results, which alone go to standard output."""
+    print(f"bench/run: {text}", file=sys.stderr, flush=True)
