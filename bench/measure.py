@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import sys
 import time
@@ -28,7 +29,7 @@ def in_turns(
     results: dict[str, list[float]] = {name: [] for name in subjects}
     for number in range(rounds):
         # Whoever goes first meets what the round before has left behind: take turns at that too.
-        names = list(subjects) if number % 2 == 0 else list(reversed(subjects))
+        names = list(subjects)[:: 1 if number % 2 == 0 else -1]
         for name in names:
             results[name].append(subjects[name]())
     return results
@@ -48,9 +49,9 @@ def median(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that is not below `share` of them."""
+    """The value that this share of them does not exceed."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, max(0, -(-len(ordered) * share // 1).__int__() - 1))]
+    return ordered[max(0, math.ceil(len(ordered) * share) - 1)]
 
 
 def note(text: str) -> None:

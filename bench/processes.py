@@ -23,7 +23,6 @@ def start(
     user: str | None = None,
 ) -> subprocess.Popen[bytes]:
     """A daemon in a session of its own (Ctrl-C is for us), that does not outlive us."""
-    owner = {} if user is None else {"user": user, "group": user, "extra_groups": []}
     with log.open("ab") as output:
         return subprocess.Popen(
             [str(word) for word in argv],
@@ -34,7 +33,9 @@ def start(
             cwd=cwd,
             start_new_session=True,
             preexec_fn=_end_with_parent,
-            **owner,  # type: ignore[arg-type]
+            user=user,
+            group=user,
+            extra_groups=None if user is None else [],
         )
 
 
@@ -74,6 +75,12 @@ def named(name: str, among: Iterable[int]) -> list[int]:
 
 def all_pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def has_in_environment(pid: int, text: str) -> bool:
+    with contextlib.suppress(OSError):
+        return text.encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    return False
 
 
 def memory(pids: Iterable[int]) -> tuple[float, float]:

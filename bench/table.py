@@ -30,20 +30,22 @@ class Goal:
 @dataclass(frozen=True, slots=True)
 class Row:
     what: str  # names the unit
-    danlu: float
+    danlu: float | None  # None: it could not do it
     anchor: float | None = None
     anchor_name: str | None = None
     goal: Goal | None = None
 
     @property
     def ratio(self) -> float | None:
-        return self.danlu / self.anchor if self.anchor else None
+        return self.danlu / self.anchor if self.danlu is not None and self.anchor else None
 
     @property
     def met(self) -> bool | None:
         """None: there is no goal, or no anchor to compare with."""
         if self.goal is None:
             return None
+        if self.danlu is None:
+            return False
         judged = self.ratio if self.goal.unit == "x" else self.danlu
         return None if judged is None else self.goal.met_by(judged)
 
@@ -61,7 +63,9 @@ def as_table(rows: Sequence[Row]) -> str:
     cells = [HEADINGS, *(_cells(row) for row in rows)]
     widths = [max(_width(line[column]) for line in cells) for column in range(len(HEADINGS))]
     lines = [
-        "  ".join(_fit(text, widths[column], column in (1, 2, 4)) for column, text in enumerate(line))
+        "  ".join(
+            _fit(text, widths[column], column in (1, 2, 4)) for column, text in enumerate(line)
+        )
         for line in cells
     ]
     return "\n".join(line.rstrip() for line in lines)
@@ -69,17 +73,21 @@ def as_table(rows: Sequence[Row]) -> str:
 
 def _cells(row: Row) -> tuple[str, ...]:
     values = row.values()
-    ratio = "-" if values["ratio"] is None else f"{values['ratio']:,g} x"
+    ratio = _figure(values["ratio"]) + (" x" if values["ratio"] is not None else "")
     met = {None: "-", True: "yes", False: "NO"}[values["met"]]
     return (
         row.what,
-        f"{values['danlu']:,g}",
-        "-" if values["anchor"] is None else f"{values['anchor']:,g}",
+        _figure(values["danlu"]),
+        _figure(values["anchor"]),
         row.anchor_name or "-",
         ratio,
         values["goal"] or "-",
         met,
     )
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.10g}"
 
 
 def _round(value: float | None) -> float | None:

@@ -10,6 +10,7 @@ import random
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def processes_with(text: str) -> list[int]:
 
 async def eventually(what: Callable[[], Any], every: float = 0.02) -> Any:
     async with asyncio.timeout(PATIENCE):
-        while not (value := what()):
+        while not (value := what()):  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(every)
         return value
 
@@ -157,7 +158,8 @@ class World:
             except Unreachable:
                 await asyncio.sleep(0.01)
             except InDoubt:
-                seen = await self.again(lambda: self.engine.settle(launch.attempt_id))
+                attempt = launch.attempt_id
+                seen = await self.again(partial(self.engine.settle, attempt))
                 if seen is not None:
                     return launch.attempt_id
                 launch = replace(launch, attempt_id=attempt_id())

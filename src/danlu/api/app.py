@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
 from danlu import __version__
@@ -31,10 +31,8 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     install(app)
-    v1 = APIRouter(prefix="/api/v1", responses=_ERRORS)
-    for module in (platform, jobs, logs, secrets, streams):
-        v1.include_router(module.router)
-    app.include_router(v1)
+    for module in (jobs, logs, platform, secrets, streams):
+        app.include_router(module.router, prefix="/api/v1", responses=_ERRORS)
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> JSONResponse:

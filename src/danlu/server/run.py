@@ -101,6 +101,7 @@ def _server(config: ServerConfig, services: Services) -> uvicorn.Server:
         ws="websockets-sansio",
         ws_per_message_deflate=False,
         server_header=False,
+        proxy_headers=False,
         date_header=False,
         ssl_certfile=str(config.tls_cert) if config.tls_cert else None,
         ssl_keyfile=str(config.tls_key) if config.tls_key else None,

@@ -18,6 +18,7 @@ from danlu.engines.local.config import (
     machine_memory,
 )
 from danlu.spec.defaults import Defaults
+from danlu.spec.errors import Wrong
 from danlu.spec.units import parse_duration, parse_size
 
 DEFAULT_PORT = 8080
@@ -281,8 +282,9 @@ class Reader:
     def _parsed(self, key: str, value: Any, parse: Callable[[Any], Any]) -> Any:
         try:
             return parse(value)
-        except ValueError as error:
-            raise self._wrong(key, value, str(error), str(error)) from None
+        except Wrong as error:
+            found = error.findings[0]
+            raise self._wrong(key, value, found.en, found.zh) from None
 
     def _wrong(self, key: str, value: Any, en: str, zh: str) -> ConfigError:
         shown = repr(value)[:80]

@@ -106,6 +106,8 @@ class LocalEngine:
         self._growth.close()
         self._watcher.close()
         await self._spawner.close()
+        if all(attempt.ended for attempt in self._watcher.attempts.values()):
+            cgroup.give_back(list(self.abilities.cgroup_bases))
 
     async def inventory(self) -> Inventory:
         return Inventory(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from collections.abc import Iterable
 
@@ -13,7 +14,8 @@ class PortLeases:
 
     def __init__(self, port_range: tuple[int, int]) -> None:
         self._first, self._last = port_range
-        self._next = self._first
+        # Anywhere: another server on this machine counts up from somewhere else.
+        self._next = random.randint(self._first, self._last)
         self._held: dict[int, str] = {}  # port -> attempt; "" until it is told
         self._by_attempt: dict[str, set[int]] = {}
 
@@ -50,7 +52,6 @@ class PortLeases:
 
 def _bindable(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("", port))
         except OSError:

@@ -1,0 +1,178 @@
+"""Whatever goes wrong is a sentence and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sdk.little_server import answer, read_request, serving
+
+
+def danlu(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DANLU_", "LC_", "LANG"))}
+    return subprocess.run(
+        [sys.executable, "-m", "danlu.cli", *words],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={**kept, "XDG_CONFIG_HOME": "/nonexistent", **env},
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["runn"], "did you mean run?"),
+        (["qqqq"], "no command 'qqqq'"),
+        (["jobs", "--ownr", "x"], "did you mean --owner?"),
+        (["jobs", "extra"], "'extra' is one word too many"),
+        (["show"], "missing: JOB"),
+        (["jobs", "-l", "x"], "not a whole number"),
+        (["run"], "No command to run"),
+        (["submit", "a.yaml", "--", "ls"], "not both"),
+        (["run", "--tty", "--no-tty", "ls"], "exclude each other"),
+        (["run", "--tty", "ls"], "not a terminal"),
+        (["run", "--patience", "soon", "ls"], "not a time"),
+        (["completion", "tcsh"], "bash, zsh, fish"),
+        (["--nonsense"], "no option --nonsense"),
+        (["jobs", "--server", "ftp://x", "--token", "t"], "no server's address"),
+    ],
+)
+def test_bad_usage_ends_with_2_and_says_what_to_do(words: list[str], said: str) -> None:
+    done = danlu(*words, DANLU_SERVER="http://127.0.0.1:1", DANLU_TOKEN="t")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_without_a_server_it_says_how_to_get_one() -> None:
+    done = danlu("jobs")
+    assert done.returncode == 1
+    assert "danlu up" in done.stderr
+    assert "danlu login" in done.stderr
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    done = danlu("jobs", DANLU_SERVER="http://127.0.0.1:1", DANLU_TOKEN="t")
+    assert done.returncode == 1
+    assert "http://127.0.0.1:1: Connection refused" in done.stderr
+
+
+def answers(content: bytes) -> Any:
+    def act(link: socket.socket) -> None:
+        read_request(link)
+        link.sendall(content)
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"SSH-2.0-OpenSSH\r\n", "no Danlu server"),
+        (answer(b"<html>hello</html>"), "no Danlu server"),
+        (answer(b"moved", "302 Found"), "no Danlu server"),
+        (answer(b"gateway broke", "502 Bad Gateway"), "gateway broke"),
+        (answer(b"", "500 Internal Server Error"), "HTTP 500"),
+        (answer(b"[" * 100_000), "no Danlu server"),
+        (b"", "broke off"),
+    ],
+)
+def test_a_server_that_answers_nonsense_is_told_about(content: bytes, said: str) -> None:
+    with serving(answers(content)) as server:
+        done = danlu("jobs", DANLU_SERVER=server.url, DANLU_TOKEN="t")
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_answer_of_another_shape_is_our_mistake_and_no_traceback() -> None:
+    with serving(answers(answer(b'{"jobs": 7}'))) as server:
+        done = danlu("jobs", DANLU_SERVER=server.url, DANLU_TOKEN="t")
+        debugged = danlu("jobs", DANLU_SERVER=server.url, DANLU_TOKEN="t", DANLU_DEBUG="1")
+    assert done.returncode == 70
+    assert "DANLU_DEBUG=1" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Traceback" in debugged.stderr
+
+
+def test_refusals_have_exit_codes_of_their_own() -> None:
+    for status, code in (
+        (401, 4),
+        (403, 4),
+        (404, 3),
+        (409, 5),
+        (422, 2),
+        (413, 2),
+        (429, 1),
+        (503, 1),
+    ):
+        body = (
+            b'{"error": {"code": "x", "message_en": "because", "message_zh": "y", "details": []}}'
+        )
+        with serving(answers(answer(body, f"{status} X"))) as server:
+            done = danlu("show", "a-1", DANLU_SERVER=server.url, DANLU_TOKEN="t")
+        assert (done.returncode, "because" in done.stderr) == (code, True)
+
+
+def test_a_lost_answer_never_makes_two_jobs() -> None:
+    seen: list[bytes] = []
+
+    def lose(link: socket.socket) -> None:
+        seen.append(read_request(link)[2])
+
+    def take(link: socket.socket) -> None:
+        seen.append(read_request(link)[2])
+        link.sendall(
+            answer(b'{"jobs": [{"ref": "a/x-1", "owner": "a", "name": "x", "number": 1}]}')
+        )
+
+    with serving(lose, lose, take) as server:
+        done = danlu("run", "-d", "--", "true", DANLU_SERVER=server.url, DANLU_TOKEN="t")
+    assert done.returncode == 0, done.stderr
+    assert "a/x-1" in done.stdout
+    assert len(seen) == 3
+    assert len(set(seen)) == 1
+    assert b'"id":"' in seen[0]
+
+
+def test_output_nobody_reads_is_no_failure_worth_words() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "danlu.cli", "help", "--markdown"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "danlu.cli", "help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_the_language_follows_the_locale() -> None:
+    assert "没有命令" in danlu("qqqq", LANG="zh_CN.UTF-8").stderr
+    assert "no command" in danlu("qqqq", LANG="de_DE.UTF-8").stderr
+    assert "no command" in danlu("qqqq", LANG="zh_CN.UTF-8", LC_ALL="C.UTF-8").stderr
+    assert "没有命令" in danlu("qqqq", LANG="C", DANLU_LANG="zh").stderr

@@ -1,0 +1,58 @@
+"""The fault-injecting engine does what its faults say; callers that follow the contract cope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from danlu.engines.api import Engine, InDoubt, Unreachable
+from tests.engines import conftest
+from tests.engines.faulty import Fault, FaultyEngine
+from tests.engines.world import World, argv, shell
+
+
+@pytest.fixture
+def make() -> Callable[[Path], Engine]:
+    return lambda data: FaultyEngine(conftest.local(data))
+
+
+def faulty_of(world: World) -> FaultyEngine:
+    assert isinstance(world.engine, FaultyEngine)
+    return world.engine
+
+
+async def test_a_lost_answer_hides_a_task_that_runs(world: World) -> None:
+    launch = world.launch(argv("true"))
+    faulty_of(world).plan_faults(Fault.LOST_ANSWER)
+    with pytest.raises(InDoubt):
+        await world.engine.launch(launch, world.engine.plan(launch))
+    assert await world.engine.settle(launch.attempt_id) is not None
+
+
+async def test_a_lost_request_starts_nothing(world: World) -> None:
+    launch = world.launch(argv("true"))
+    faulty_of(world).plan_faults(Fault.LOST_REQUEST)
+    with pytest.raises(InDoubt):
+        await world.engine.launch(launch, world.engine.plan(launch))
+    assert await world.engine.settle(launch.attempt_id) is None
+
+
+async def test_an_engine_that_is_away_says_nothing_about_tasks(world: World) -> None:
+    faulty_of(world).plan_faults(Fault.AWAY)
+    with pytest.raises(Unreachable):
+        await world.engine.observe(None)
+
+
+async def test_every_job_runs_once_through_a_hundred_faults(world: World) -> None:
+    faulty = faulty_of(world)
+    runs = world.outside / "runs"
+    kinds = [Fault.LOST_ANSWER, Fault.LOST_REQUEST, Fault.TWICE, Fault.AWAY, Fault.SLOW]
+    for number in range(40):
+        faulty.plan_faults(*(kinds[(number + i) % 5] for i in range(3)))
+        attempt = await world.begin(shell(f"echo {number} >> {runs}"))
+        await world.ended(attempt)
+        await world.again(lambda attempt=attempt: world.engine.forget(attempt))
+    assert runs.read_text().split() == [str(number) for number in range(40)]
+    assert len(faulty.injected) >= 100

@@ -1,0 +1,103 @@
+"""danlu.toml refines what works without it, and every mistake is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from danlu.server.settings import Address, ConfigError, load
+
+
+def config(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "danlu.toml"
+    path.write_text(text)
+    return path
+
+
+def test_everything_can_be_said(tmp_path: Path) -> None:
+    found = load(
+        config(
+            tmp_path,
+            """
+            data = "/srv/danlu"
+            [server]
+            listen = ["0.0.0.0:80", "[::1]:8080", "lab"]
+            [database]
+            url = "postgresql://danlu@db/danlu"
+            [[nodes]]
+            name = "n1"
+            cpus = 16
+            memory = "64G"
+            gpus = ["4:RTX3090", "1:A100"]
+            [[nodes]]
+            [volumes.fast]
+            source = "/ssd"
+            target = "/fast"
+            read_only = true
+            [defaults]
+            cpus_per_gpu = 6
+            memory_per_cpu = "8G"
+            max_time_limit = "3d"
+            max_array = 50
+            [engine]
+            namespaces = "off"
+            ports = "30000-30100"
+            """,
+        )
+    )
+    assert found.data == Path("/srv/danlu")
+    assert found.listen == (Address("0.0.0.0", 80), Address("::1", 8080), Address("lab"))
+    assert found.database_url.startswith("postgresql://")
+    assert found.nodes[0].gpus == (("RTX3090", 4), ("A100", 1))
+    assert found.nodes[0].memory == 64 << 30
+    assert found.nodes[1].name == "n2"
+    assert found.nodes[1].cpus > 0
+    assert found.volumes["fast"].read_only
+    assert found.defaults.cpus_per_gpu == 6
+    assert found.defaults.memory_per_cpu == 8 << 30
+    assert found.defaults.max_time_limit == 3 * 86400
+    assert found.defaults.max_array == 50
+    assert found.engine().userns == "off"
+    assert found.engine().port_range == (30000, 30100)
+
+
+def test_nothing_needs_to_be_said() -> None:
+    found = load(None)
+    assert found.listen == (Address("127.0.0.1", None),)
+    assert found.database_url.startswith("sqlite:///")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("dta = '/x'", "did you mean data?"),
+        ("[sever]\nlisten = 'x'", "did you mean server?"),
+        ("[server]\nlisten = 'host:99999'", "server.listen"),
+        ("[server]\ntls_cert = '/c'", "tls_key"),
+        ("[[nodes]]\ncpus = 0", "nodes.0.cpus"),
+        ("[[nodes]]\nmemory = 'many'", "nodes.0.memory"),
+        ("[[nodes]]\ngpus = '4'", '"5:RTX3090"'),
+        ("[[nodes]]\nname='a'\n[[nodes]]\nname='a'", "its own name"),
+        ("nodes = 3", "[[nodes]]"),
+        ("[volumes.x]\ntarget = '/x'", "source"),
+        ("[volumes.x]\nsource = 'relative'", "absolute"),
+        ("[defaults]\ncpu_per_gpu = 1", "did you mean cpus_per_gpu?"),
+        ("[defaults]\nmax_time_limit = 'soon'", "defaults.max_time_limit"),
+        ("[engine]\ncgroups = 'maybe'", '"auto" or "off"'),
+        ("[engine]\nports = '80-90'", "20000-29999"),
+        ("data = ", "not valid TOML"),
+    ],
+)
+def test_mistakes_name_the_key_and_what_is_allowed(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load(config(tmp_path, text))
+    assert named in error.value.en
+    assert "danlu.toml" in error.value.en
+    assert any("\u4e00" <= ch <= "\u9fff" for ch in error.value.zh)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as error:
+        load(tmp_path / "nowhere.toml")
+    assert "nowhere.toml cannot be read" in error.value.en

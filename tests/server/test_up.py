@@ -1,0 +1,172 @@
+"""`danlu up`, `danlu down` and `danlu check`, as a new user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import DanluServer, free_port
+
+DANLU = [sys.executable, "-m", "danlu.cli"]
+
+
+class Home:
+    """A person's account on the machine: nothing prepared."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("DANLU_", "XDG_"))}
+        self.env = {**kept, "HOME": str(folder), "DANLU_LANG": "en"}
+        self.server: subprocess.Popen[str] | None = None
+
+    def up(self, *words: str) -> str:
+        """Starts the server and returns what it says until it serves."""
+        self.server = subprocess.Popen(
+            [*DANLU, "up", "--data", str(self.folder / "data"), *words],
+            env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert self.server.stdout is not None
+        said = []
+        for line in self.server.stdout:
+            said.append(line)
+            if "one-time password" in line or "password was shown" in line:
+                break
+        return "".join(said)
+
+    def until(self, text: str) -> str:
+        assert self.server is not None
+        assert self.server.stdout is not None
+        said = []
+        for line in self.server.stdout:
+            said.append(line)
+            if text in line:
+                return "".join(said)
+        raise AssertionError(f"it never said {text!r}: {said}")
+
+    def danlu(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*DANLU, *words], env=self.env, capture_output=True, text=True, check=False,
+            timeout=120,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    home = Home(tmp_path)
+    yield home
+    if home.server is not None and home.server.poll() is None:
+        home.danlu("stop", "left-1", "--now")
+        home.server.send_signal(signal.SIGTERM)
+        home.server.wait(60)
+
+
+def test_up_tells_the_address_the_admin_and_a_password_and_runs_a_first_job(home: Home) -> None:
+    said = home.up("--port", str(free_port()), "--first-job")
+    assert re.search(r"http://127\.0\.0\.1:\d+", said)
+    assert "admin" in said
+    assert re.search(r"one-time password: [a-z0-9-]{19}", said)
+    first = home.until("It ran.")
+    assert "Hello from admin/first-1" in first
+    assert home.danlu("run", "--", "echo", "found you").stdout == "found you\n"
+
+
+def test_the_password_opens_the_door_and_is_shown_once(home: Home) -> None:
+    port = str(free_port())
+    said = home.up("--port", port)
+    password = re.search(r"one-time password: (\S+)", said)
+    assert password is not None
+    answer = _login(port, "admin", password[1])
+    assert answer["must_change_password"] is True
+    assert home.danlu("whoami", "--token", answer["token"]).returncode == 0
+    with pytest.raises(OSError, match="401"):
+        _login(port, "admin", "wrong")
+    assert home.server is not None
+    home.server.send_signal(signal.SIGINT)
+    home.server.wait(60)
+    assert password[1] not in home.up("--port", port)
+
+
+def test_stopping_the_server_does_not_stop_tasks_and_down_says_what_runs(home: Home) -> None:
+    home.up("--port", str(free_port()))
+    marker = home.folder / "went-on"
+    command = f"sleep 3; touch {marker}; sleep 300"
+    home.danlu("run", "-d", "-n", "left", "--", "sh", "-c", command)
+    _until(lambda: "running" in home.danlu("jobs").stdout)
+    down = home.danlu("down")
+    assert down.returncode == 0
+    assert "left-1" in down.stdout + down.stderr
+    assert home.server is not None
+    home.server.wait(60)
+    _until(marker.exists)
+    home.up("--port", str(free_port()))
+    assert "running" in home.danlu("jobs").stdout
+
+
+def test_a_taken_port_is_stepped_over_unless_it_was_named(home: Home) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        refused = home.danlu("up", "--data", str(home.folder / "data"), "--port", port)
+    assert refused.returncode == 2
+    assert "--port" in refused.stderr
+
+
+def test_a_bad_configuration_is_told_and_nothing_starts(home: Home) -> None:
+    (home.folder / "danlu.toml").write_text("[sevrer]\n")
+    refused = home.danlu("up", "--config", str(home.folder / "danlu.toml"))
+    assert refused.returncode == 2
+    assert "did you mean server?" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_check_says_what_is_possible_here(home: Home) -> None:
+    said = home.danlu("check").stdout
+    for subject in ("user", "namespaces", "stopping", "cgroups", "docker", "podman", "disk"):
+        assert re.search(rf"^{subject} +(yes|partly|no) ", said, re.MULTILINE), subject
+    findings = json.loads(home.danlu("check", "--json").stdout)
+    assert all(finding["en"] and finding["zh"] for finding in findings)
+
+
+def test_without_namespaces_a_task_still_finds_its_home(tmp_path: Path) -> None:
+    """Where user namespaces are off, variables and links give the same places."""
+    config = '[engine]\nnamespaces = "off"\ncgroups = "off"\n'
+    server = DanluServer(tmp_path / "data", config).start()
+    try:
+        text = 'echo kept > "$HOME/file"; cat "$DANLU_USERHOME/file"; test -d "$DANLU_GDATA"'
+        job = server.submit(command=text)
+        assert server.wait(job)["state"] == "succeeded"
+        assert server.bytes_of(f"/jobs/{job['id']}/logs") == b"kept\n"
+        assert (tmp_path / "data/home/admin/file").read_text() == "kept\n"
+    finally:
+        server.cleanup()
+
+
+def _login(port: str, user: str, password: str) -> dict[str, object]:
+    body = json.dumps({"user": user, "password": password}).encode()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/api/v1/login", body, {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        found: dict[str, object] = json.loads(answer.read())
+        return found
+
+
+def _until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
