@@ -40,7 +40,7 @@ class Slurm:
         _require()
         self.folder = Path(tempfile.mkdtemp(prefix="danlu-bench-slurm-"))
         self.env = {**os.environ, "PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
-        # Each slurmstepd would load hwloc's plug-ins for OpenCL and X11: a tenth of a job's cost.
+        # Each slurmstepd would load hwloc's plug-ins for OpenCL and X11, and each job pay for it.
         self.env["HWLOC_PLUGINS_PATH"] = str(self.folder / "none")
         self.daemons: list[subprocess.Popen[bytes]] = []
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any, cast
 from zlib import crc32
@@ -22,17 +23,20 @@ from schemathesis.specs.openapi.checks import (
 
 from danlu.api.app import create_app
 from danlu.api.services import Services
-from tests.api.lab import PATIENCE, Lab
+from tests.api.lab import PATIENCE, Lab, client
 from tests.support.server import DanluServer
 
-EXAMPLES = 25
 bounded = settings(
-    max_examples=EXAMPLES,
+    max_examples=int(os.environ.get("DANLU_TEST_EXAMPLES", "40")),
     derandomize=True,
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
+few = settings(bounded, max_examples=4)
+OPEN = {"GET /api/v1/version", "POST /api/v1/login"}
+COSTLY = {"POST /api/v1/login", "POST /api/v1/password"}
+"""Each costs what a password's hash is meant to cost."""
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -40,8 +44,6 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-OPEN = {"GET /api/v1/version", "POST /api/v1/login"}
-"""What answers without a token."""
 
 
 # From the application itself, so that each operation is a test of its own; a test below holds it
@@ -81,7 +83,7 @@ def test_every_answer_is_one_the_document_promises(
 ) -> None:
     headers = {"Authorization": f"Bearer {fuzzed.token}"}
 
-    @bounded
+    @(few if label in COSTLY else bounded)
     @given(case=OPERATIONS[label].as_strategy(generation_mode=mode))
     def ask(case: Case) -> None:
         _tame(case, known)
@@ -95,6 +97,21 @@ def test_every_answer_is_one_the_document_promises(
             ask()
         except Unsatisfiable:
             pytest.skip("nothing about this operation can be wrong")
+
+
+@pytest.mark.parametrize("label", sorted(OPERATIONS.keys() - OPEN))
+def test_without_a_token_nothing_answers_but_the_door(label: str, fuzzed: DanluServer) -> None:
+    @few
+    @given(case=OPERATIONS[label].as_strategy(generation_mode=GenerationMode.POSITIVE))
+    def ask(case: Case) -> None:
+        answer = case.call_and_validate(
+            base_url=fuzzed.url, session=session, checks=CHECKS, timeout=PATIENCE
+        )
+        assert answer.status_code == 401
+
+    with requests.Session() as session:
+        session.trust_env = False
+        ask()
 
 
 def _tame(case: Case, known: list[str]) -> None:
@@ -133,3 +150,8 @@ def test_no_job_of_chance_text_was_started(fuzzed: DanluServer) -> None:
     assert len(jobs) > 10, "the fuzzing got no job accepted: it tests less than it seems to"
     strange = [job for job in jobs if job["name"] not in ("done", "held", "many")]
     assert all(job["attempt"] == 0 for job in strange)
+
+
+def test_the_document_that_was_tried_is_the_one_the_server_hands_out(fuzzed: DanluServer) -> None:
+    with client(fuzzed, None) as http:
+        assert http.get("/openapi.json").json() == document.raw_schema

@@ -156,6 +156,19 @@ def test_output_nobody_reads_is_no_failure_worth_words() -> None:
         assert process.wait() == 141
 
 
+def test_closed_streams_are_no_failure() -> None:
+    command = f"{sys.executable} -m danlu.cli help"
+    for closed in (">&-", "2>&-", ">&- 2>&-", "<&-"):
+        done = subprocess.run(["sh", "-c", f"{command} {closed}"], capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_terminal_that_knows_no_chinese_gets_question_marks() -> None:
+    done = danlu("help", "--lang", "zh", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "danlu help COMMAND ?" in done.stdout
+
+
 def test_a_full_disk_is_told(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full")

@@ -62,6 +62,21 @@ def test_ids_are_made_for_each_job_so_that_sending_twice_is_safe() -> None:
     assert file.repeatable
 
 
+def test_it_is_known_which_line_is_which() -> None:
+    text = "name: a\ngpus: 1\n---\nname: b\n\nqueue: q"
+    file = JobFile("f", text)
+    file.set({"gpus": 2, "memory": "1G"})
+    sent = file.body()[0].decode().split("\n")
+    for number, line in enumerate(text.split("\n"), 1):
+        if line and not line.startswith("gpus"):
+            places = {file.place(i) for i, each in enumerate(sent, 1) if each == line}
+            assert f"f:{number}: " in places
+    added = [i for i, each in enumerate(sent, 1) if each in ("gpus: 2", 'memory: "1G"')]
+    assert len(added) == 4
+    assert {file.place(i) for i in added} == {""}
+    assert file.place(None) == file.place(99) == ""
+
+
 def test_json_stays_json() -> None:
     file = JobFile("f", '[{"name": "a"}, {"name": "b", "gpus": 1}]')
     file.set({"gpus": 3})
@@ -116,7 +131,8 @@ def test_changing_the_text_is_changing_the_job(
 ) -> None:
     text = yaml.safe_dump(job, allow_unicode=True, sort_keys=False)
     result = changed(text, **keys)
-    assert yaml.safe_load(result) == job | keys
+    # PyYAML does not read every text back as it wrote it; ours must.
+    assert yaml.safe_load(result) == yaml.safe_load(text) | keys
     kept = [k for k in job if k not in keys]
     for key in kept:
         line = f"{key}:"

@@ -122,8 +122,7 @@ def test_a_job_that_waits_says_why_and_starts_when_it_can(server: DanluServer) -
     job = start(server, "run", "-n", "waits", "-g", "2:RTX3090", "--", "echo", "started")
     assert job.stderr
     first = job.stderr.readline().decode()
-    assert first.startswith("danlu: admin/waits-1: ")
-    assert "RTX3090" in first or "GPU" in first
+    assert first == f"danlu: admin/waits-1: {server.get('/jobs/waits-1/why')['sentence_en']}\n"
     server.post(f"/jobs/{hog['id']}/stop", {"now": True})
     out, _ = job.communicate()
     assert (job.returncode, out) == (0, b"started\n")
@@ -217,6 +216,22 @@ def test_with_json_the_ended_job_is_printed_instead_of_its_output(server: DanluS
     done = server.cli("run", "--json", "--", "sh", "-c", "echo hi; exit 3")
     assert json.loads(done.stdout)["exit_code"] == 3
     assert done.returncode == 3
+
+
+def test_an_interrupt_is_heard_with_json_too(server: DanluServer) -> None:
+    job = start(server, "run", "--json", "-n", "silent", "--", "sleep", "600")
+    while not (found := server.get("/jobs?name=silent&state=running")["jobs"]):
+        time.sleep(0.01)
+    job.send_signal(signal.SIGINT)
+    out, _ = job.communicate()
+    assert json.loads(out)["id"] == found[0]["id"]
+    assert json.loads(out)["state"] == "stopped"
+
+
+def test_input_for_several_tasks_is_not_dropped_in_silence(server: DanluServer) -> None:
+    done = server.cli("run", "--count", "2", "--", "cat", input=b"data")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"several tasks" in done.stderr
 
 
 def test_several_tasks_and_arrays_are_followed_with_labels(server: DanluServer) -> None:

@@ -110,13 +110,13 @@ def test_enter_tilde_point_leaves(server: DanluServer) -> None:
 
 
 def test_control_c_asks_while_the_job_still_waits(server: DanluServer) -> None:
-    with Person(server, "run", "-n", "waits", "--held", "--", "true") as person:
-        person.read_until("admin/waits-1")
+    with Person(server, "run", "-n", "unstarted", "--held", "--", "true") as person:
+        person.read_until("admin/unstarted-1")
         person.type("\x03")
         person.read_until("[s]top")
         person.type("s")
         assert person.end() == 130
-        assert server.get("/jobs/waits-1")["state"] == "stopped"
+        assert server.get("/jobs/unstarted-1")["state"] == "stopped"
 
 
 def test_without_a_tty_control_c_asks_as_well(server: DanluServer) -> None:

@@ -34,6 +34,18 @@ ENDED = {Phase.EXITED, Phase.LOST, Phase.ABSENT}
 PATIENCE = 60  # only so that a broken engine fails a test instead of hanging it
 JOB = "job-1"
 
+ESCAPE = """
+import os, sys
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for fd in range(3): os.close(fd)
+        os.execve("/bin/sleep", ["sleep", sys.argv[1]], {})
+    os._exit(0)
+os.wait()
+"""
+# A daemon in a session of its own that wiped its environment.
+
 _tokens = itertools.count(random.randrange(10**6, 9 * 10**6))
 
 

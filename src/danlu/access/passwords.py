@@ -32,4 +32,4 @@ def verify_password(stored: str, password: str) -> bool:
 
 
 def _prehash(password: str) -> str:
-    return hashlib.sha512((_PREFIX + password).encode()).hexdigest()
+    return hashlib.sha512((_PREFIX + password).encode("utf-8", "surrogatepass")).hexdigest()

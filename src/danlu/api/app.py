@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 
 from danlu import __version__
 from danlu.api import jobs, logs, platform, secrets, streams
+from danlu.api.bounds import Bounded
 from danlu.api.problems import ErrorAnswer, install
 from danlu.api.services import Services
 from danlu.spec.request import JobRequest
@@ -31,6 +32,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     install(app)
+    app.add_middleware(Bounded)
     for module in (jobs, logs, platform, secrets, streams):
         app.include_router(module.router, prefix="/api/v1", responses=_ERRORS)
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from danlu.access.gate import Principal
 from danlu.api.answers import EventList, Job, JobDetail, JobList, Submitted, Why
-from danlu.api.problems import ApiProblem, not_found
+from danlu.api.problems import ApiProblem, not_found, told
 from danlu.api.services import Our, Services, Who
 from danlu.api.views import (
     attempt_view,
@@ -26,15 +26,15 @@ from danlu.sched.explain import explain
 from danlu.spec.codec import from_values
 from danlu.spec.complete import Submission, read_submissions
 from danlu.spec.native import to_native, to_yaml
-from danlu.spec.read import LARGEST_FILE
 from danlu.spec.states import State
-from danlu.spec.units import format_size
 from danlu.store import events as event_store
 from danlu.store import jobs as job_store
 from danlu.store.rows import JobRow
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 Values = dict[str, Any]
+# No name holds a NUL, and PostgreSQL would not even compare with one.
+Text = Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]*$")]
 
 _SUBMIT_BODY = {
     "requestBody": {
@@ -52,7 +52,10 @@ _SUBMIT_BODY = {
     status_code=201,
     response_model=Submitted,
     openapi_extra=_SUBMIT_BODY,
-    responses={200: {"model": Submitted, "description": "These ids were submitted before"}},
+    responses={
+        200: {"model": Submitted, "description": "These ids were submitted before; or a dry run"},
+        **told(413),
+    },
 )
 async def submit(request: Request, our: Our, who: Who, dry_run: bool = False) -> Response:
     """Queues one job or several: JSON or YAML, several documents or a list; all or none.
@@ -70,21 +73,8 @@ async def submit(request: Request, our: Our, who: Who, dry_run: bool = False) ->
 
 
 async def _read(request: Request, our: Services) -> list[Submission]:
-    length = request.headers.get("content-length", "")
-    if length.isdigit() and int(length) > LARGEST_FILE:
-        raise ApiProblem(
-            413,
-            "too_large",
-            f"The job file is larger than {format_size(LARGEST_FILE)}",
-            f"任务文件超过 {format_size(LARGEST_FILE)}",
-        )
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > LARGEST_FILE:
-            break  # reading it as a job tells what is wrong
     media_type = request.headers.get("content-type")
-    return read_submissions(bytes(body), media_type, our.controller.defaults)
+    return read_submissions(await request.body(), media_type, our.controller.defaults)
 
 
 async def _previews(our: Services, who: Principal, asked: list[Submission]) -> list[Values]:
@@ -100,9 +90,11 @@ async def list_jobs(
     our: Our,
     who: Who,
     state: Annotated[str | None, Query(description="states, with commas between")] = None,
-    owner: str | None = None,
-    name: str | None = None,
-    active: bool = False,
+    owner: Text = None,
+    name: Text = None,
+    active: Annotated[
+        bool | None, Query(description="true: not ended; false: ended; left out: both")
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
     before: Annotated[
         int | None, Query(ge=1, le=2**62, description="`next` of the last page")
@@ -208,7 +200,7 @@ class StopOrder(BaseModel):
     now: bool = False
 
 
-@router.post("/{ref}/stop", response_model=JobList)
+@router.post("/{ref}/stop", response_model=JobList, responses=told(400, 413))
 async def stop(
     ref: str, our: Our, who: Who, order: Annotated[StopOrder | None, Body()] = None
 ) -> Values:
@@ -233,13 +225,13 @@ async def rerun(ref: str, our: Our, who: Who) -> Values:
     return {"jobs": [job_view(new) for new in rows], "notes": [], "previews": []}
 
 
-@router.post("/{ref}/hold", response_model=JobList)
+@router.post("/{ref}/hold", response_model=JobList, responses=told(409))
 async def hold(ref: str, our: Our, who: Who) -> Values:
     """Keeps a queued job in the queue until it is released."""
     return await _hold(our, who, ref, True)
 
 
-@router.post("/{ref}/release", response_model=JobList)
+@router.post("/{ref}/release", response_model=JobList, responses=told(409))
 async def release(ref: str, our: Our, who: Who) -> Values:
     return await _hold(our, who, ref, False)
 

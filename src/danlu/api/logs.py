@@ -54,13 +54,27 @@ async def read(
     if tail is not None:
         offset = await logs.tail_offset(wanted, tail)
     pieces: AsyncIterator[bytes]
-    pieces = logs.follow(wanted, offset) if follow else logs.read(wanted, offset, limit)
+    if follow:
+        pieces = _at_most(logs.follow(wanted, offset), limit)
+    else:
+        pieces = logs.read(wanted, offset, limit)
     headers = {
         "X-Log-Offset": str(offset),
         "X-Log-Size": str(await logs.size(wanted)),
         "Cache-Control": "no-store",
     }
     return StreamingResponse(pieces, media_type="application/octet-stream", headers=headers)
+
+
+async def _at_most(pieces: AsyncIterator[bytes], limit: int | None) -> AsyncIterator[bytes]:
+    if limit == 0:
+        return
+    async for piece in pieces:
+        yield piece if limit is None else piece[:limit]
+        if limit is not None:
+            limit -= len(piece)
+            if limit <= 0:
+                return
 
 
 @router.get("/{ref}/logs/search", response_model=Matches)

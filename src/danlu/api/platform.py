@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from danlu import __version__
 from danlu.api.answers import CardList, Goodbye, LoginAnswer, Me, NodeList, ServerInfo, Version
-from danlu.api.problems import ApiProblem
+from danlu.api.problems import ApiProblem, told
 from danlu.api.services import Our, Who
 from danlu.api.views import card_views, job_view, node_views
 from danlu.spec.states import State
@@ -19,7 +19,7 @@ Values = dict[str, Any]
 
 
 class Login(BaseModel):
-    user: str = Field(min_length=1, max_length=200)
+    user: str = Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")
     password: str = Field(min_length=1, max_length=1000)
 
 
@@ -28,7 +28,7 @@ async def version() -> Values:
     return {"version": __version__}
 
 
-@router.post("/login", response_model=LoginAnswer)
+@router.post("/login", response_model=LoginAnswer, responses=told(400, 413))
 async def login(asked: Login, our: Our) -> Values:
     """A name and a password become a token."""
     found = await our.gate.login(asked.user, asked.password)
@@ -36,6 +36,19 @@ async def login(asked: Login, our: Our) -> Values:
         raise ApiProblem(401, "wrong_password", "Wrong name or password", "用户名或密码错误")
     token, user = found
     return {"token": token, "user": user.name, "must_change_password": user.must_change}
+
+
+class NewPassword(BaseModel):
+    old: str = Field(min_length=1, max_length=1000)
+    new: str = Field(min_length=10, max_length=1000)
+
+
+@router.post("/password", response_model=Me, responses=told(400, 403, 413))
+async def password(asked: NewPassword, our: Our, who: Who) -> Values:
+    """Changes one's own password; the one-time password ends with it."""
+    if not await our.gate.change_password(who.name, asked.old, asked.new):
+        raise ApiProblem(403, "wrong_password", "The old password is wrong", "原密码错误")
+    return {"user": who.name, "role": who.role}
 
 
 @router.get("/whoami", response_model=Me)
@@ -77,7 +90,7 @@ async def server(our: Our, who: Who) -> Values:
     }
 
 
-@router.post("/server/shutdown", response_model=Goodbye)
+@router.post("/server/shutdown", response_model=Goodbye, responses=told(403))
 async def shutdown(our: Our, who: Who) -> Values:
     """Stops the server. Tasks go on; the answer lists them."""
     if not who.admin:

@@ -12,10 +12,15 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from danlu.engines.api import Unreachable
-from danlu.spec.errors import SpecError
+from danlu.spec.errors import SpecError, shorten
+from danlu.spec.read import LARGEST_FILE
+from danlu.spec.units import format_size
 from danlu.store.errors import StoreError
 
 log = logging.getLogger("danlu.api")
+
+_PRIVATE = frozenset({"password", "value", "old", "new"})
+"""Keys of bodies whose values are not repeated in an answer."""
 
 
 class ErrorDetail(BaseModel):
@@ -57,8 +62,40 @@ class ApiProblem(Exception):
         self.details = details or []
 
 
+_HTTP_WORDS = {
+    400: (
+        "bad_request",
+        "The body cannot be read: send JSON in UTF-8",
+        "无法读取请求体：请发送 UTF-8 编码的 JSON",
+    ),
+    404: ("not_found", "There is nothing at this address", "此地址没有内容"),
+    405: ("method_not_allowed", "This address does not take that method", "不支持该方法"),
+}
+
+
+def too_large(most: int) -> ApiProblem:
+    size = format_size(most)
+    return ApiProblem(
+        413,
+        "too_large",
+        f"A job file may have up to {size}. Put data and long scripts into files of their own",
+        f"任务文件最大 {size}。数据和长脚本请放到单独的文件里",
+    )
+
+
 def not_found(what_en: str, what_zh: str) -> ApiProblem:
     return ApiProblem(404, "not_found", f"There is no {what_en}", f"没有{what_zh}")
+
+
+def told(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For the OpenAPI document: what a route may answer beyond what every route may."""
+    words = {
+        400: "The body cannot be read",
+        403: "Not allowed",
+        409: "Not possible in its present state",
+        413: "The body is too large",
+    }
+    return {status: {"model": ErrorAnswer, "description": words[status]} for status in statuses}
 
 
 def answer(problem: ApiProblem) -> JSONResponse:
@@ -111,15 +148,24 @@ def install(app: FastAPI) -> None:
 
     async def http_error(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
-        words = {
-            404: ("not_found", "There is nothing at this address", "此地址没有内容"),
-            405: ("method_not_allowed", "This address does not take that method", "不支持该方法"),
-        }
-        code, en, zh = words.get(error.status_code, ("http", str(error.detail), str(error.detail)))
+        if error.status_code == 413:
+            return answer(too_large(LARGEST_FILE))
+        plain = ("http", str(error.detail), str(error.detail))
+        code, en, zh = _HTTP_WORDS.get(error.status_code, plain)
         response = answer(ApiProblem(error.status_code, code, en, zh))
         if error.headers:
             response.headers.update(error.headers)
         return response
+
+    async def surprise(request: Request, error: Exception) -> JSONResponse:
+        return answer(
+            ApiProblem(
+                500,
+                "internal",
+                "The server made a mistake; its log tells more. Tasks go on",
+                "服务器内部出错，详见服务器日志；任务不受影响",
+            )
+        )
 
     app.add_exception_handler(ApiProblem, api_problem)
     app.add_exception_handler(SpecError, spec_error)
@@ -127,15 +173,16 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Unreachable, engine_away)
     app.add_exception_handler(RequestValidationError, bad_request)
     app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(Exception, surprise)
 
 
 def _parameter(found: Any) -> dict[str, Any]:
     place = [str(part) for part in found.get("loc", ())]
     key = ".".join(place[1:] or place)
     value = found.get("input")
-    shown = value if isinstance(value, str | int | float | bool) or value is None else str(value)
-    if isinstance(shown, str):
-        shown = shown[:200]
+    # A whole body is not shown either: what is missing from it is not what it holds.
+    hidden = isinstance(value, dict | list) or not _PRIVATE.isdisjoint(place[-1:])
+    shown = None if hidden else shorten(value, 200)
     message = str(found.get("msg", "not valid"))
     return {
         "key": key,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
 from danlu.api.answers import SecretNames
-from danlu.api.problems import ApiProblem, not_found
+from danlu.api.problems import ApiProblem, not_found, told
 from danlu.api.services import Our, Who
 from danlu.spec.refs import NAME_PATTERN
 from danlu.store import secrets as secret_store
@@ -28,7 +28,7 @@ async def names(our: Our, who: Who) -> Values:
     return {"names": await store.read(lambda tx: secret_store.list_secrets(tx, who.name))}
 
 
-@router.put("/{name}", response_model=SecretNames)
+@router.put("/{name}", response_model=SecretNames, responses=told(400, 413))
 async def put(name: Name, secret: SecretValue, our: Our, who: Who) -> Values:
     """Jobs that start from now on get this value."""
     if "\0" in secret.value or any("\ud800" <= ch <= "\udfff" for ch in secret.value):

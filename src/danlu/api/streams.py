@@ -45,7 +45,7 @@ async def execute(
     if words is None:
         await _refuse(socket, _REFUSED, "argv: not a JSON list of words")
         return
-    terminal = Tty(rows, cols, term) if tty else None
+    terminal = Tty(_side(rows), _side(cols), _plain(term)) if tty else None
     await _serve(socket, ref, task, (words, terminal))
 
 
@@ -142,9 +142,20 @@ def _words(argv: str) -> list[str] | None:
         words: Any = json.loads(argv)
     except ValueError:
         return None
-    good = (
-        isinstance(words, list)
-        and words
-        and all(isinstance(w, str) and "\0" not in w for w in words)
-    )
+    good = isinstance(words, list) and words and all(_passable(word) for word in words)
     return words if good else None
+
+
+def _passable(word: Any) -> bool:
+    """Whether a program can be given this as an argument at all."""
+    surrogate = isinstance(word, str) and any("\ud800" <= char <= "\udfff" for char in word)
+    return isinstance(word, str) and "\0" not in word and not surrogate
+
+
+def _side(cells: int) -> int:
+    return max(1, min(cells, 65535))
+
+
+def _plain(term: str) -> str:
+    good = term.isascii() and term.isprintable() and 0 < len(term) <= 64
+    return term if good else "xterm"

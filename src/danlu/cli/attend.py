@@ -7,6 +7,7 @@ from danlu.cli.follow import Absence, LabelledSink, Tail, plain_sink
 from danlu.cli.loop import Loop
 from danlu.cli.terminal import Terminal, ask_key, say
 from danlu.cli.texts import pick, t
+from danlu.sdk.errors import ApiError, Lost, Unreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,14 +56,18 @@ class Attendance:
 
     # Output
 
-    def show(self, split: bool) -> None:
-        """Puts the logs of all tasks on stdout; with `split`, error output on stderr."""
+    def show(self, split: bool, muted: bool = False) -> None:
+        """Puts the logs of all tasks on stdout; with `split`, error output on stderr.
+
+        `muted`: the logs are only waited for.
+        """
         places = [(job, task) for job in self.jobs for task in range(job.get("task_count") or 1)]
         for job, task in places:
             label = "" if len(places) == 1 else _label(job, task, len(self.jobs) > 1)
             for fd, stream in ((1, "out"), (2, "err")) if split else ((1, "out"),):
                 log = self.client.log_stream(job["id"], task=task, stream=stream, follow=True)
-                tail = Tail(self.loop, log, self._sink(fd, label), self._absence, self._tail_ended)
+                sink = _nowhere if muted else self._sink(fd, label)
+                tail = Tail(self.loop, log, sink, self._absence, self._tail_ended)
                 self._tails.append(tail)
         self._open = len(self._tails)
         for tail in self._tails:
@@ -162,8 +167,12 @@ class Attendance:
 
     def stop_jobs(self, now: bool) -> None:
         say(t("stop.now" if now else "stop.politely", ref=self.ref))
-        for job in self.jobs:
-            self.client.stop(job["id"], now=now)
+        try:
+            for job in self.jobs:
+                self.client.stop(job["id"], now=now)
+        except (Lost, Unreachable, ApiError) as error:
+            self.interrupts = 0
+            say(t("stop.failed", ref=self.ref, cause=str(error)))
 
     def leave(self, code: int) -> None:
         raise Leave(code)
@@ -173,6 +182,7 @@ class Attendance:
     def stay(self) -> list[model.Job]:
         """Until everything was printed and the jobs have ended."""
         self.loop.run()
+        self.loop.close()  # from here on an interrupt ends us as it ends any program
         for sink in self._sinks:
             sink.finish()
         ended = [
@@ -190,6 +200,10 @@ class Attendance:
         for tail in self._tails:
             tail.close()
         self.loop.close()
+
+
+def _nowhere(data: bytes) -> None:
+    pass
 
 
 def _label(job: model.Job, task: int, array: bool) -> str:

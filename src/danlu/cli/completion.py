@@ -146,7 +146,7 @@ def fish() -> str:
             lines.append(f"complete -c danlu {seen} {_fish_offer(command.words)}")
         for option in (*command.options, *COMMON):
             names = f"-l {option.long}" + (f" -s {option.short}" if option.short else "")
-            value = f" -r {_fish_offer(option.words)}".rstrip() if option.metavar else ""
+            value = f" {_fish_offer(option.words) or '-x'}" if option.metavar else ""
             text = _fish_text(option_words(command, option))
             lines.append(f"complete -c danlu {seen} {names}{value} -d '{text}'")
     return "\n".join(lines) + "\n"
@@ -158,12 +158,12 @@ def _fish_text(text: str) -> str:
 
 def _fish_offer(offered: str) -> str:
     if offered == JOB:
-        return "-a '(danlu complete-jobs 2>/dev/null)'"
+        return "-x -a '(danlu complete-jobs 2>/dev/null)'"
     if offered in (FILE, FOLDER):
-        return "-F"
+        return "-r -F"
     if offered == COMMAND:
-        return f"-a '{' '.join(command.name for command in _visible())}'"
-    return f"-a '{offered}'" if offered else ""
+        return f"-x -a '{' '.join(command.name for command in _visible())}'"
+    return f"-x -a '{offered}'" if offered else ""
 
 
 SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}

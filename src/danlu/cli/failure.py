@@ -11,6 +11,7 @@ from danlu.cli.texts import pick, t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from danlu.cli.jobfile import JobFile
     from danlu.sdk.errors import ApiError
 
 
@@ -92,25 +93,18 @@ def _explain_server(error: BaseException) -> int:
     return codes.INTERNAL
 
 
-def explain_api(error: ApiError, source: str = "", lines: int = 0) -> int:
-    """The server's refusal. `source` and `lines`: the job file it speaks of and its length."""
+def explain_api(error: ApiError, file: JobFile | None = None) -> int:
+    """The server's refusal, with the places in the job file it speaks of."""
     if error.details:
         complain(pick(error, "message") or t("server.refused", status=error.status))
         for detail in error.details:
-            sys.stderr.write(f"  {_place(detail, source, lines)}{_problem(detail)}\n")
+            place = file.place(detail.get("line")) if file else ""
+            sys.stderr.write(f"  {place}{_problem(detail)}\n")
     else:
         complain(pick(error, "message") or t("server.refused", status=error.status))
     if error.status == 401:
         complain(t("server.login"))
     return exit_code(error.status)
-
-
-def _place(detail: dict[str, object], source: str, lines: int) -> str:
-    line = detail.get("line")
-    # Lines beyond the file's own are those that options added.
-    if not source or not isinstance(line, int) or line > lines:
-        return ""
-    return f"{source}:{line}: "
 
 
 def _problem(detail: dict[str, object]) -> str:

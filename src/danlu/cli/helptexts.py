@@ -121,6 +121,18 @@ HELP: dict[str, tuple[str, str]] = {
         "Enter ~ . leaves it.",
         "两端都是终端时，命令也会得到终端：danlu exec mnist-3 -- bash\n回车后输入 ~. 离开。",
     ),
+    "cmd.secret": (
+        "Keeps values that jobs get but no file says",
+        "保存任务要用、但不写在文件里的值",
+    ),
+    "about.secret": (
+        "The value is asked for, or read from standard input:\n"
+        "  danlu secret set wandb < key.txt\n"
+        "  danlu run --secret WANDB_API_KEY=wandb -- python train.py",
+        "值会提示输入，或从标准输入读取：\n"
+        "  danlu secret set wandb < key.txt\n"
+        "  danlu run --secret WANDB_API_KEY=wandb -- python train.py",
+    ),
     "cmd.nodes": ("Lists the machines and what is free on them", "列出机器及其空闲资源"),
     "cmd.gpus": ("Lists the GPUs and who uses them", "列出 GPU 及其使用者"),
     "cmd.login": ("Logs in to a server and remembers it", "登录服务并记住它"),

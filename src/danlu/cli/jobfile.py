@@ -2,7 +2,7 @@
 
 The server reads YAML; a YAML library would cost the command line more than everything else it does.
 What is needed here is only to see which keys stand at a document's left edge, to blank them out
-and to put others at its end. Lines never move, so the server's line numbers are the file's.
+and to put others at its end, so that it stays known which of the server's lines is which.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ class NotEditable(Exception):
 class Document:
     """One job of a file."""
 
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], last_line: int) -> None:
         self.lines = lines  # with their ends; a separator stands first where there is one
+        self.last_line = last_line  # in the file, counted from 1
         self.added: dict[str, Any] = {}
         self.is_empty = not any(_significant(line) for line in lines)
         self.keys: dict[str, tuple[int, int]] | None = _top_keys(lines)
@@ -60,7 +61,6 @@ class JobFile:
 
     def __init__(self, source: str, text: str) -> None:
         self.source = source
-        self.lines = text.count("\n") + 1
         self._json = _as_json(text)
         self.documents = [] if self._json is not None else _split(text)
 
@@ -88,6 +88,19 @@ class JobFile:
         jobs = self._json or []
         documents = [each for each in self.documents if not each.is_empty]
         return all("id" in job for job in jobs) and all(each.has("id") for each in documents)
+
+    def place(self, line: object) -> str:
+        """`file:line: ` for a line of what was sent; empty where no line of the file is meant."""
+        if not isinstance(line, int) or self._json is not None:
+            return ""
+        passed = 0  # lines that options added before this one
+        for document in self.documents:
+            if line - passed <= document.last_line:
+                return f"{self.source}:{line - passed}: "
+            passed += len(document.added)
+            if line - passed <= document.last_line:
+                return ""
+        return ""
 
     def body(self) -> tuple[bytes, str]:
         from danlu.sdk.fastjson import dumps
@@ -137,7 +150,13 @@ def _split(text: str) -> list[Document]:
         if line.rstrip() == "---" or line.startswith(("--- ", "---\t")):
             documents.append([])
         documents[-1].append(line)
-    return [Document(lines) for lines in documents if lines]
+    made: list[Document] = []
+    passed = 0
+    for lines in documents:
+        passed += len(lines)
+        if lines:
+            made.append(Document(lines, passed))
+    return made
 
 
 def _lines(text: str) -> list[str]:

@@ -111,8 +111,10 @@ class Loop:
         """Puts signals back as they were."""
         for number, before in self._before.items():
             _signal.signal(number, before)
+        self._before.clear()
         if self._wake_in >= 0:
             _signal.set_wakeup_fd(-1)
+            self.forget(self._wake_in)
             os.close(self._wake_in)
             os.close(self._wake_out)
             self._wake_in = -1

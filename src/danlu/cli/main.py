@@ -10,21 +10,34 @@ if TYPE_CHECKING:
 def main(argv: "list[str] | None" = None) -> int:
     """Runs one command and gives back its exit code; no exception leaves this function."""
     words = sys.argv[1:] if argv is None else argv
-    if words[:1] in (["--version"], ["-V"]):
-        from danlu import __version__
-
-        sys.stdout.write(f"danlu {__version__}\n")
-        return 0
+    _open_streams()
     try:
-        from danlu.cli.dispatch import dispatch
+        if words[:1] in (["--version"], ["-V"]):
+            from danlu import __version__
 
-        code = dispatch(words)
+            sys.stdout.write(f"danlu {__version__}\n")
+            code = 0
+        else:
+            from danlu.cli.dispatch import dispatch
+
+            code = dispatch(words)
         sys.stdout.flush()
         return code
     except BaseException as error:
         from danlu.cli.failure import explain
 
         return explain(error)
+
+
+def _open_streams() -> None:
+    """A closed stream swallows; one that cannot write Chinese writes question marks."""
+    if sys.stdout is None:
+        sys.stdout = open("/dev/null", "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open("/dev/null", "w")  # noqa: SIM115
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure:
+        reconfigure(errors="replace")
 
 
 def start() -> "NoReturn":

@@ -140,6 +140,7 @@ COMMANDS = (
         JOB,
         tail=True,
     ),
+    Command("secret", "secrets", (), "set NAME | list | rm NAME", 1, 2, "set list rm"),
     Command("nodes", "listing"),
     Command("gpus", "listing"),
     Command(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 
 from danlu.cli.failure import Failure, complain
+from danlu.cli.jobflags import add_command, job_keys, workdir
 from danlu.cli.texts import pick, t
 from danlu.sdk.errors import Lost, Unreachable
+from danlu.sdk.ids import uuid7
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +58,26 @@ def send(ask: Callable[[], Any], limit: float, repeatable: bool) -> Any:
         except (Lost, Unreachable) as error:
             if time.monotonic() > end:
                 raise Failure("lost.gave_up_submission", cause=str(error)) from None
+
+
+def submit_command(session: Session, args: Args) -> int:
+    """A job made of options alone, queued and left."""
+    job = command_job(args)
+    client = session.client
+    if args.flag("dry-run"):
+        return report_previews(session, [client.submit(job, dry_run=True)])
+    answer = send(lambda: client.submit(job), patience(args), repeatable=True)
+    return report(session, answer)
+
+
+def command_job(args: Args) -> dict[str, object]:
+    job = job_keys(args)
+    add_command(job, args)
+    folder = workdir(args)
+    if folder is not None and "workdir" not in job:
+        job["workdir"] = folder
+    job.setdefault("id", uuid7())
+    return job
 
 
 def report(session: Session, answer: model.Submitted) -> int:

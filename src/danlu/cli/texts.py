@@ -195,6 +195,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{ref} goes on. danlu logs -f {ref} follows it, danlu stop {ref} ends it",
         "{ref} 继续运行。danlu logs -f {ref} 查看输出，danlu stop {ref} 停止它",
     ),
+    "run.no_input": (
+        "Input is not given to several tasks at once; they see none",
+        "输入不能同时给多个子任务；它们没有输入",
+    ),
     "run.no_terminal": (
         "--tty: standard input is not a terminal",
         "--tty：标准输入不是终端",
@@ -202,6 +206,17 @@ TEXTS: dict[str, tuple[str, str]] = {
     "run.too_many": (
         "{ref} is queued, but more than {most} tasks cannot be followed at once; use danlu logs",
         "{ref} 已提交，但无法同时跟踪超过 {most} 个子任务；请使用 danlu logs",
+    ),
+    "secret.ask": ("Value of {name} (not shown):", "{name} 的值（不显示）："),
+    "secret.empty": (
+        "{name}: no value; type it, or pipe it in: danlu secret set {name} < file",
+        "{name}：没有值；请输入，或从文件读取：danlu secret set {name} < file",
+    ),
+    "secret.gone": ("{name} is deleted", "{name} 已删除"),
+    "secret.none": ("No secrets", "没有密钥"),
+    "secret.set": (
+        "{name} is set; danlu run --secret VARIABLE={name} gives it to a job",
+        "{name} 已设置；danlu run --secret VARIABLE={name} 可交给任务",
     ),
     "server.bad_address": (
         "{address!r} is no server's address; write http://host:port, https://host or unix:/path",
@@ -269,6 +284,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "state.stopped": ("stopped", "已停止"),
     "state.stopping": ("stopping", "停止中"),
     "state.succeeded": ("succeeded", "成功"),
+    "stop.failed": (
+        "{ref} could not be stopped: {cause}; it goes on. Interrupt again to try again",
+        "无法停止 {ref}：{cause}；任务继续运行。再次中断可重试",
+    ),
     "stop.now": ("Ending {ref} at once", "立即结束 {ref}"),
     "stop.politely": (
         "Stopping {ref}; interrupt again to end it at once",

@@ -46,13 +46,15 @@ class Dependencies:
 
     async def settle(self) -> None:
         jobs, self._unsettled = self._unsettled, []
-        wanted = {d.job for job in jobs for d in job.spec.after} - self._rooms.jobs.keys()
-        known = await self._rooms.store.read(lambda tx: _rows(tx, wanted)) if wanted else {}
+        wanted = {d.job for job in jobs for d in job.spec.after}
+        # Taken before anything is waited for: a job that ends meanwhile is no longer found there,
+        # but its row tells how it ended.
+        rows = {id: self._rooms.jobs[id].row for id in wanted if id in self._rooms.jobs}
+        if ended := wanted - rows.keys():
+            rows |= await self._rooms.store.read(lambda tx: _rows(tx, ended))
         for job in jobs:
             for dependency in job.spec.after:
-                other = self._rooms.jobs.get(dependency.job)
-                row = other.row if other is not None else known.get(dependency.job)
-                await self._consider(job, dependency, row)
+                await self._consider(job, dependency, rows.get(dependency.job))
             self._rooms.queue.refresh(job)
         self._rooms.wake.set()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from danlu.control import records
 from danlu.control.active import Active
-from danlu.control.launches import launch_of, make_home, secret_names
+from danlu.control.launches import launch_of, make_home, missing_folders, secret_names
 from danlu.control.outcome import (
     Outcome,
     all_ended,
@@ -84,6 +84,9 @@ async def _launch(rooms: Rooms, job: Active, attempt: AttemptRow) -> Outcome | N
         try:
             make_home(rooms.settings, job.row.owner)
             launch = launch_of(job, attempt, rooms.settings, values)
+            gone = missing_folders(launch)
+            if gone:
+                return Outcome(Reason.VOLUME_MISSING, {"detail": ", ".join(gone)})
             await rooms.engine.launch(launch, rooms.engine.plan(launch))
             return None
         except Refused as refusal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -82,11 +83,21 @@ def mounts_of(role: Role, owner: str, settings: Settings) -> tuple[HostMount, ..
             )
     for mount in role.mounts:
         if mount.volume == "userhome":
+            # Seen at a second place; /userhome stays where every task expects it.
+            home = str(settings.home_of(owner))
+            if mount.path != "/userhome":
+                mounts.append(HostMount(mount.volume, home, mount.path, mount.read_only))
             continue
         volume = settings.volumes[mount.volume]
         read_only = volume.read_only or mount.read_only
         mounts.append(HostMount(volume.name, str(volume.source), mount.path, read_only))
     return tuple(mounts)
+
+
+def missing_folders(launch: Launch) -> list[str]:
+    """Volumes whose folder is not there: trying again would not bring it back."""
+    mounts = {mount for task in launch.tasks for mount in task.mounts}
+    return sorted(f"{m.name} ({m.source})" for m in mounts if not os.path.isdir(m.source))
 
 
 def secret_names(spec: JobSpec) -> set[str]:

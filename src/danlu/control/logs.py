@@ -11,6 +11,7 @@ from danlu.engines.api import TaskRef
 from danlu.store.rows import AttemptRow, JobRow
 
 LONGEST_WAIT = 15.0
+LONGEST_LINE = 2**20
 _PIECE = 64 * 1024
 
 
@@ -82,6 +83,8 @@ class Logs:
     async def tail_offset(self, wanted: Wanted, lines: int) -> int:
         """Where the last `lines` lines begin."""
         size = await self.size(wanted)
+        if lines == 0:
+            return size
         end, wanted_breaks = size, lines + 1
         while end > 0:
             start = max(0, end - _PIECE)
@@ -110,9 +113,6 @@ class Logs:
         async for piece in self.read(wanted):
             lines = (rest + piece).split(b"\n")
             rest = lines.pop()
-            if len(rest) > 2**20:  # a line without end is cut, not kept
-                lines.append(rest)
-                rest = b""
             for line in lines:
                 if needle in (line.lower() if ignore_case else line):
                     if len(matches) == limit:
@@ -120,6 +120,13 @@ class Logs:
                     matches.append(Match(start, number, _shown(line)))
                 number += 1
                 start += len(line) + 1
+            if len(rest) > LONGEST_LINE:  # a line without end is cut, not kept
+                if needle in (rest.lower() if ignore_case else rest):
+                    if len(matches) == limit:
+                        return matches, True
+                    matches.append(Match(start, number, _shown(rest)))
+                start += len(rest)
+                rest = b""
         if rest and needle in (rest.lower() if ignore_case else rest):
             if len(matches) == limit:
                 return matches, True

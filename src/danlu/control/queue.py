@@ -98,13 +98,19 @@ class Queue:
         unmet = self._unmet.get(job.id)
         if unmet:
             other, after = next(iter(unmet.items()))
-            numbers: dict[str, int | float | str] = {
-                "ref": self._refs.get(other, other),
-                "when": after.value,
-                "more": len(unmet) - 1,
-            }
-            return Cause(CauseKind.DEPENDENCY, numbers=numbers)
+            ref = self._refs.get(other, other)
+            return dependency_cause(ref, Dependency(other, after), len(unmet) - 1)
         return pause
+
+
+def dependency_cause(ref: str, dependency: Dependency, more: int) -> Cause:
+    """It waits for the job people call `ref`, and for `more` others."""
+    numbers: dict[str, int | float | str] = {
+        "ref": ref,
+        "when": dependency.after.value,
+        "more": more,
+    }
+    return Cause(CauseKind.DEPENDENCY, numbers=numbers)
 
 
 def verdict(after: After, state: State, started: bool) -> bool | None:

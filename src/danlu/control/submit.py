@@ -11,6 +11,7 @@ from danlu.control import records
 from danlu.control.active import Active, shapes_of
 from danlu.control.controller import Controller
 from danlu.control.lookup import Lookup
+from danlu.control.queue import dependency_cause, verdict
 from danlu.control.rooms import now
 from danlu.sched.api import Cause, CauseKind, Explanation, Snapshot, Waiting
 from danlu.sched.decide import could_ever_run
@@ -46,7 +47,8 @@ class Submitter:
             shapes = shapes_of(spec)
             for row in _rows(spec, request.id or uuid7(), owner, at):
                 rows.append(row)
-                actives[row.id] = Active(row, spec, shapes)
+                # The same id twice in one request: the first is the one that is stored.
+                actives.setdefault(row.id, Active(row, spec, shapes))
         stored = await self._controller.rooms.store.write(records.submitted(rows, owner, []))
         fresh = [row for row, new in stored if new]
         shown = [replace(row) for row, _ in stored]
@@ -59,12 +61,23 @@ class Submitter:
         self._check(spec, number, of)
         snapshot = self._controller.snapshot()
         last = max((job.seq for job in snapshot.waiting), default=0)
-        blocked = Cause(CauseKind.HELD) if spec.held else None
+        blocked = Cause(CauseKind.HELD) if spec.held else await self._unmet(spec)
         waiting = Waiting(
             "preview", spec.name, owner, last + 1, spec.priority, shapes_of(spec), blocked
         )
         queue = sorted([*snapshot.waiting, waiting], key=lambda job: job.order)
         return explain(replace_queue(snapshot, queue), self._controller.policy, "preview")
+
+    async def _unmet(self, spec: JobSpec) -> Cause | None:
+        """The first of the jobs it would wait for."""
+        unmet: list[tuple[str, Dependency]] = []
+        for dependency in spec.after:
+            row = await self._lookup.job(dependency.job)
+            if row is None:
+                continue
+            if not verdict(dependency.after, row.state, row.started_at is not None):
+                unmet.append((row.ref, dependency))
+        return dependency_cause(*unmet[0], len(unmet) - 1) if unmet else None
 
     async def _resolve(self, spec: JobSpec, owner: str, number: int, of: int) -> JobSpec:
         """Turns what people call the jobs it waits for into ids."""
@@ -121,8 +134,8 @@ class Submitter:
             Finding(
                 ("image",),
                 role.image,
-                f"cannot run here: there is no container runtime. {inventory.images_hint}",
-                f"无法在此运行：没有容器运行时。{inventory.images_hint}",
+                f"cannot run here: this engine runs no container images. {inventory.images_hint}",
+                f"无法在此运行：本引擎不支持容器镜像。{inventory.images_hint}",
             )
             for role in spec.roles[:1]
             if role.image is not None
@@ -150,9 +163,8 @@ class Submitter:
         snapshot = Snapshot(0.0, nodes, [waiting])
         cause = explain(snapshot, self._controller.policy, "x").causes[-1]
         en, zh = cause_words(cause)
-        key = ("gpus",) if shapes[0].cards or shapes[0].share else ("cpus",)
-        value = shapes[0].cards if key == ("gpus",) else shapes[0].cpus
-        return [Finding(key, value, f"- {en}", f"- {zh}")]
+        key, value = _too_much(cause)
+        return [Finding((key,), value, f"- {en}", f"- {zh}")]
 
     def _check_disk(self) -> None:
         if time.monotonic() - self._disk_checked < 1.0:
@@ -196,6 +208,17 @@ def _rows(spec: JobSpec, job_id: str, owner: str, at: float) -> list[JobRow]:
         )
         for place, index in enumerate(spec.array.indexes)
     ]
+
+
+def _too_much(cause: Cause) -> tuple[str, object]:
+    """The key, and its value, for which nothing here has room."""
+    numbers = cause.numbers
+    if cause.kind is CauseKind.MODEL_ABSENT:
+        return "gpus", numbers["model"]
+    for key, need in (("gpus", "cards"), ("cpus", "cpus"), ("memory", "memory")):
+        if float(numbers[need]) > float(numbers[f"largest_{need}"]):
+            return key, numbers[need]
+    return "count", numbers["tasks"]
 
 
 def element_id(first: str, place: int) -> str:

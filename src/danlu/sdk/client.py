@@ -253,6 +253,19 @@ class Client:
 
         return WebSocket(self.wire, path)
 
+    # Secrets
+
+    def secrets(self) -> list[str]:
+        """Their names; a value never comes back."""
+        answer: list[str] = self._get(f"{BASE}/secrets")["names"]
+        return answer
+
+    def set_secret(self, name: str, value: str) -> None:
+        self._ask("PUT", f"{BASE}/secrets/{quote(name)}", dumps({"value": value}).encode())
+
+    def delete_secret(self, name: str) -> None:
+        self._ask("DELETE", f"{BASE}/secrets/{quote(name)}")
+
     # The place itself
 
     def nodes(self) -> list[model.Node]:

@@ -94,6 +94,7 @@ class NodeFit(TypedDict, total=False):
     node: str
     free: Any
     need: Any
+    lacks: list[str]
     holders: list[Any]
 
 

@@ -78,7 +78,13 @@ async def _try(config: ServerConfig) -> tuple[Abilities, Inventory]:
 
 def _user() -> Finding:
     if os.geteuid() == 0:
-        return Finding("user", "yes", "The server runs as root", "服务器以 root 运行")
+        return Finding(
+            "user",
+            "partly",
+            "The server runs as root, and so do the tasks (without capabilities): one circle of "
+            "trust",
+            "服务器以 root 运行，任务也以 root 运行（去掉了特权）：使用者之间需要信任",
+        )
     return Finding(
         "user",
         "partly",

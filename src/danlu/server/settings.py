@@ -63,7 +63,7 @@ class ServerConfig:
             nodes=self.nodes,
             userns=self.namespaces,
             cgroups=self.cgroups,
-            log_cap=self.defaults.log_cap,
+            log_cap=self.defaults.max_log_cap,
         )
         return config if self.ports is None else replace(config, port_range=self.ports)
 
@@ -194,7 +194,8 @@ class Reader:
     def _defaults(self, values: Any) -> Defaults:
         if not isinstance(values, dict):
             raise self._wrong("defaults", values, "write a [defaults] table", "请写 [defaults] 表")
-        kinds = {entry.name: str(entry.type) for entry in fields(Defaults)}
+        # `node_*` are learned from the nodes, not set.
+        kinds = {e.name: str(e.type) for e in fields(Defaults) if not e.name.startswith("node_")}
         self._known("defaults", values, tuple(kinds))
         changes: dict[str, Any] = {}
         for name, value in values.items():

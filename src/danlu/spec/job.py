@@ -29,7 +29,7 @@ class Processes(StrEnum):
     """How many processes a task starts."""
 
     ONE = "one"
-    PER_GPU = "per_gpu"  # one per card, each with its own LOCAL_RANK and one visible card
+    PER_GPU = "per_gpu"  # one per card, each with its own LOCAL_RANK
 
 
 class Stdin(StrEnum):

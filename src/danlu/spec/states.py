@@ -48,6 +48,7 @@ class Reason(StrEnum):
     STOPPED_BY_USER = "stopped_by_user"
     DEPENDENCY_FAILED = "dependency_failed"
     REFUSED = "refused"
+    VOLUME_MISSING = "volume_missing"
     SECRET_MISSING = "secret_missing"  # noqa: S105 - a reason, not a secret
     LAUNCH_FAILED = "launch_failed"
     LOST = "lost"
@@ -176,6 +177,13 @@ MEANINGS: dict[Reason, Meaning] = {
         "机器拒绝启动：{detail}",
         "Change what the message names, then submit again",
         "按提示修改后重新提交",
+        Retry.NEVER,
+    ),
+    Reason.VOLUME_MISSING: _failed(
+        "The folder of a volume is not there: {detail}",
+        "存储卷的目录不存在：{detail}",
+        "Tell the admin: the folder was moved, or its disk is not mounted",
+        "请告知管理员：目录被移走，或磁盘没有挂载",
         Retry.NEVER,
     ),
     Reason.SECRET_MISSING: _failed(

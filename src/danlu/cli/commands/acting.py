@@ -62,9 +62,15 @@ def _elements(session: Session, ref: str) -> list[str]:
     last = ref.rpartition("/")[2]
     if job.get("array_index") is None or "." in last.rpartition("-")[2] or ref == job["id"]:
         return [ref]
-    page = session.client.jobs(owner=job["owner"], name=job["name"], limit=1000)
-    same = [each for each in page["jobs"] if each["number"] == job["number"]]
-    return [each["id"] for each in reversed(same)] or [ref]
+    found: list[str] = []
+    before: int | None = None
+    while True:
+        page = session.client.jobs(owner=job["owner"], name=job["name"], limit=1000, before=before)
+        found += [each["id"] for each in page["jobs"] if each["number"] == job["number"]]
+        before = page["next"]
+        past = any(each["number"] < job["number"] for each in page["jobs"])
+        if before is None or past:
+            return found[::-1] or [ref]
 
 
 def _outcome(job: model.Job) -> int:

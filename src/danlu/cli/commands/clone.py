@@ -72,7 +72,7 @@ def _edited(session: Session, args: Args, text: str) -> int:
             job.repeatable,
         )
     except ApiError as error:
-        code = explain_api(error, file.name, job.lines)
+        code = explain_api(error, job)
         raise Failure("clone.kept", code, file=file.name) from None
     os.unlink(file.name)
     return report_previews(session, [answer]) if dry_run else report(session, answer)

@@ -46,6 +46,7 @@ def _fields(job: model.JobDetail) -> list[tuple[str, str]]:
         ("state", state_words(job)),
         ("reason", str(pick(job, "reason") or "")),
         ("advice", str(pick(job, "advice") or "")),
+        *(("evidence", line) for line in job.get("evidence") or []),
         ("command", job.get("command") or ""),
         ("gpus", cards),
         ("nodes", ", ".join(job.get("nodes") or [])),
@@ -107,6 +108,9 @@ def why(session: Session, args: Args) -> int:
 
 def write_why(answer: model.Why) -> None:
     sys.stdout.write(f"{pick(answer, 'sentence')}\n")
+    for line in (str(pick(answer, "advice") or ""), *(answer.get("evidence") or [])):
+        if line:
+            sys.stdout.write(f"- {printable(line)}\n")
     for cause in answer.get("causes") or []:
         text = str(pick(cause, "") or "")
         if text and text != pick(answer, "sentence"):
@@ -124,7 +128,7 @@ def write_why(answer: model.Why) -> None:
     nodes = answer.get("nodes") or []
     if nodes:
         sys.stdout.write("\n")
-        heads = [t(f"why.head_{name}") for name in ("node", "free", "need", "holders")]
+        heads = [t(f"why.head_{name}") for name in ("node", "free", "need", "lacks", "holders")]
         write_table(heads, [_fit_row(node) for node in nodes])
 
 
@@ -134,6 +138,7 @@ def _fit_row(node: model.NodeFit) -> list[str]:
         node.get("node") or "-",
         _words(node.get("free")),
         _words(node.get("need")),
+        _words(node.get("lacks")) or "-",
         ", ".join(holders) or "-",
     ]
 

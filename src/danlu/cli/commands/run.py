@@ -6,11 +6,10 @@ import os
 
 from danlu.cli import codes
 from danlu.cli.attend import Attendance, Leave
-from danlu.cli.commands.submit import command_job, submit_command
 from danlu.cli.failure import Failure
 from danlu.cli.follow import GaveUp
 from danlu.cli.options import UsageError
-from danlu.cli.submission import patience, send, write_notes
+from danlu.cli.submission import command_job, patience, send, submit_command, write_notes
 from danlu.cli.terminal import Terminal, in_foreground, is_terminal, say
 from danlu.cli.texts import pick, t
 
@@ -31,9 +30,8 @@ def run(session: Session, args: Args) -> int:
     if args.flag("tty") and args.flag("no-tty"):
         raise UsageError("usage.not_both", "run", one="--tty", other="--no-tty")
     job = command_job(args)
-    stdin = "none" if session.json else stdin_kind(args)
-    if "stdin" not in job:
-        job["stdin"] = stdin
+    stdin = _stdin(session, args, job)
+    job.setdefault("stdin", stdin)
     if stdin == "tty" and "TERM" in os.environ:
         environment: Any = job.setdefault("env", {})
         environment.setdefault("TERM", os.environ["TERM"])
@@ -41,6 +39,14 @@ def run(session: Session, args: Args) -> int:
     answer = send(lambda: session.client.submit(job), limit, repeatable=True)
     write_notes(answer)
     return _attend(session, args, answer["jobs"], stdin, limit)
+
+
+def _stdin(session: Session, args: Args, job: dict[str, object]) -> str:
+    found = "none" if session.json else stdin_kind(args)
+    if found != "none" and ("array" in job or job.get("count", 1) != 1):
+        say(t("run.no_input"))
+        return "none"
+    return found
 
 
 def stdin_kind(args: Args) -> str:
@@ -66,21 +72,17 @@ def stdin_kind(args: Args) -> str:
 
 
 def _attend(session: Session, args: Args, jobs: list[model.Job], stdin: str, limit: float) -> int:
-    client = session.client
     tasks = sum(job.get("task_count") or 1 for job in jobs)
     if tasks > MOST_STREAMS:
         raise Failure("run.too_many", codes.USAGE, ref=jobs[0]["ref"], most=MOST_STREAMS)
-    here = Attendance(client, jobs, limit, args.flag("quiet"))
+    here = Attendance(session.client, jobs, limit, args.flag("quiet"))
     try:
         here.listen()
-        if stdin != "none" and len(jobs) == 1:
+        if stdin != "none":
             _feed(here, args, stdin)
-        if not session.json:
-            here.show(args.flag("split-output"))
-            here.explain()
-            ended = here.stay()
-        else:
-            ended = [client.wait(job["id"], patience=limit) for job in jobs]
+        here.show(args.flag("split-output"), muted=session.json)
+        here.explain()
+        ended = here.stay()
     except Leave as leave:
         here.close()
         say(t("run.left", ref=here.ref))

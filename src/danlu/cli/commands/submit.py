@@ -8,9 +8,9 @@ import sys
 from danlu.cli import codes
 from danlu.cli.failure import Failure, explain_api
 from danlu.cli.jobfile import LARGEST, JobFile, NotEditable
-from danlu.cli.jobflags import add_command, job_keys, workdir
+from danlu.cli.jobflags import job_keys, workdir
 from danlu.cli.options import UsageError
-from danlu.cli.submission import patience, report, report_previews, send
+from danlu.cli.submission import patience, report, report_previews, send, submit_command
 from danlu.sdk.errors import ApiError
 from danlu.sdk.ids import uuid7
 
@@ -40,28 +40,8 @@ def submit(session: Session, args: Args) -> int:
                 return report_previews(session, previews)
         answers = [_send(session, file, args, dry_run=False) for file in files]
     except _Refused as refused:
-        return explain_api(refused.error, refused.file.source, refused.file.lines)
+        return explain_api(refused.error, refused.file)
     return report(session, _merged(answers))
-
-
-def submit_command(session: Session, args: Args) -> int:
-    """A job made of options alone, queued and left."""
-    job = command_job(args)
-    client = session.client
-    if args.flag("dry-run"):
-        return report_previews(session, [client.submit(job, dry_run=True)])
-    answer = send(lambda: client.submit(job), patience(args), repeatable=True)
-    return report(session, answer)
-
-
-def command_job(args: Args) -> dict[str, object]:
-    job = job_keys(args)
-    add_command(job, args)
-    folder = workdir(args)
-    if folder is not None and "workdir" not in job:
-        job["workdir"] = folder
-    job.setdefault("id", uuid7())
-    return job
 
 
 class _Refused(Exception):

@@ -82,8 +82,10 @@ def look(attempt: Attempt, task: Task, boot: str) -> TaskSeen:
     if found is None:
         return _unclaimed(attempt, task)
     claim, status = found
-    task.pid, task.start = int(claim["pid"]), int(claim["start"])
-    if status is None and claim["boot"] == boot and alive(task.pid, task.start):
+    restarted = claim["boot"] != boot
+    # Of another boot nothing can be alive, whoever has that pid now.
+    task.pid, task.start = (0, 0) if restarted else (int(claim["pid"]), int(claim["start"]))
+    if status is None and alive(task.pid, task.start):
         return TaskSeen(task.index, Phase.RUNNING, task.node, started_at=claim["at"])
     if status is None:
         # It may have ended between the two looks.
@@ -91,7 +93,6 @@ def look(attempt: Attempt, task: Task, boot: str) -> TaskSeen:
         status = found[1] if found else None
     if status is not None:
         return _exited(task, claim, status)
-    restarted = claim["boot"] != boot
     return TaskSeen(
         task.index,
         Phase.LOST,

@@ -27,6 +27,8 @@ class LocalConfig:
     log_cap: int | None = None  # bytes a task may keep at most, whatever it asks
     userns: Literal["auto", "off"] = "auto"
     cgroups: Literal["auto", "off"] = "auto"
+    hide: tuple[Path, ...] = ()  # folders tasks must not see, besides `data` (with namespaces)
+    reserve: int = 2  # keepers made ahead, for a quick start; each takes 2 MB
     path: str | None = None  # PATH of tasks; none: the server's own
 
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from danlu.engines.api import (
@@ -54,10 +55,7 @@ class LocalEngine:
     def __init__(self, config: LocalConfig) -> None:
         data = config.data.resolve()
         self.abilities = Abilities()
-        self._config = LocalConfig(
-            data, config.nodes, config.port_range, config.log_cap, config.userns, config.cgroups,
-            config.path,
-        )  # fmt: skip
+        self._config = replace(config, data=data)
         self._run = f"{data}/run"
         self._tag = hashlib.sha256(os.fsencode(data)).hexdigest()[:12]
         hello = {
@@ -65,6 +63,8 @@ class LocalEngine:
             "tag": self._tag,
             "userns": config.userns,
             "cgroups": config.cgroups,
+            "reserve": config.reserve,
+            "hide": [str(path.resolve()) for path in (data, *config.hide)],
         }
         self._spawner = Spawner(hello)
         self._watcher = Watcher(linux.boot_id(), self._lost)
@@ -102,7 +102,7 @@ class LocalEngine:
         self._launcher.adopt_all()
 
     async def close(self) -> None:
-        self._launcher.close()
+        await self._launcher.close()
         self._growth.close()
         self._watcher.close()
         await self._spawner.close()
@@ -113,7 +113,7 @@ class LocalEngine:
         return Inventory(
             tuple(self._node_info(node) for node in self._nodes),
             images=False,
-            images_hint="Install Docker or Podman to run container images",
+            images_hint="Leave image out: the task sees the machine's own programs",
         )
 
     def _node_info(self, node: NodeConfig) -> NodeInfo:
@@ -199,13 +199,9 @@ class LocalEngine:
         attempt = self._launcher.known(attempt_id)
         if attempt is not None:
             self._insist(attempt)
-            for task in attempt.tasks:
-                found = read_claim(attempt.folder, task.index)
-                if found is not None:
-                    cgroup.remove(list(found[0]["cgroups"]))
         self._watcher.drop(attempt_id)
         self.ports.free(attempt_id)
-        record.discard(f"{self._run}/{attempt_id}")
+        self._launcher.dispose(attempt_id)
 
     async def sweep(self, live: frozenset[str]) -> int:
         count = 0

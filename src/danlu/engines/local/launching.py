@@ -18,8 +18,9 @@ from danlu.engines.api import (
     Seen,
     Unreachable,
 )
-from danlu.engines.local.attempts import INTERRUPTED, Attempt, Task, load, read_claim
+from danlu.engines.local.attempts import INTERRUPTED, Attempt, Task, alive, load, read_claim
 from danlu.engines.local.keeper import record
+from danlu.engines.local.leftovers import Disposal
 from danlu.engines.local.link import Spawner
 from danlu.engines.local.observe import Watcher, running
 
@@ -34,23 +35,30 @@ class Launcher:
         self.ports = ports
         self._busy: dict[str, asyncio.Task[str]] = {}
         self._background: set[asyncio.Task[None]] = set()
+        self._disposal = Disposal()
 
     @property
     def busy(self) -> frozenset[str]:
         """Attempts whose launch is under way."""
         return frozenset(self._busy)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         for task in [*self._background, *self._busy.values()]:
             task.cancel()
+        await self._disposal.flush()
 
     def known(self, attempt_id: str) -> Attempt | None:
         attempt = self._watcher.attempts.get(attempt_id)
-        if attempt is None:
-            attempt = load(f"{self._run}/{attempt_id}")
+        folder = f"{self._run}/{attempt_id}"
+        if attempt is None and folder not in self._disposal.folders:
+            attempt = load(folder)
             if attempt is not None:
                 self._adopt(attempt)
         return attempt
+
+    def dispose(self, attempt_id: str) -> None:
+        """Remove its folder and its cgroups, soon."""
+        self._disposal.add(f"{self._run}/{attempt_id}")
 
     async def launch(self, launch: Launch, plan: Plan) -> str:
         attempt_id = launch.attempt_id
@@ -110,6 +118,8 @@ class Launcher:
         folder = f"{self._run}/{attempt_id}"
         if not self._fence_unknown(folder):
             return None
+        if attempt_id in self._watcher.attempts:
+            await self._let_claim(self._watcher.attempts[attempt_id])
         attempt = self._watcher.attempts.get(attempt_id) or load(folder)
         fenced = [record.fence(folder, task.index) for task in attempt.tasks] if attempt else []
         if attempt is None or all(fenced):
@@ -121,6 +131,17 @@ class Launcher:
         else:
             self._adopt(attempt)
         return attempt.view()
+
+    async def _let_claim(self, attempt: Attempt) -> None:
+        """Keepers known to live are about to claim: fencing them off would waste their start."""
+        limit = time.monotonic() + _CLAIM_PATIENCE
+        while time.monotonic() < limit:
+            if not any(
+                alive(task.pid, task.start) and record.unclaimed(attempt.folder, task.index)
+                for task in attempt.tasks
+            ):
+                return
+            await asyncio.sleep(0.005)
 
     def _fence_unknown(self, folder: str) -> bool:
         """True: the attempt's folder was there. Else it now is, and no launch can make it."""
@@ -144,7 +165,7 @@ class Launcher:
     def adopt_all(self) -> None:
         for entry in os.scandir(self._run):
             known = entry.name in self._watcher.attempts or entry.name in self._busy
-            if known or entry.name.startswith("."):
+            if known or entry.name.startswith(".") or entry.path in self._disposal.folders:
                 continue
             if entry.is_dir() and (attempt := load(entry.path)) is not None:
                 self._adopt(attempt)

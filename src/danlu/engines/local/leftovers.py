@@ -2,16 +2,59 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
 import time
 from collections.abc import Collection, Iterable
 
+from danlu.engines.local.attempts import load, read_claim
 from danlu.engines.local.keeper import cgroup, record
 from danlu.engines.local.plan import MARKER
 
 _DRAFT_AGE = 60.0  # seconds after which a half-made folder belongs to nobody
+
+
+class Disposal:
+    """Removes folders of forgotten attempts in a thread: a busy disk must not hold up the server.
+
+    What a crash leaves of this is found by the next sweep.
+    """
+
+    def __init__(self) -> None:
+        self.folders: set[str] = set()
+        self._waiting: list[str] = []
+        self._worker: asyncio.Task[None] | None = None
+
+    def add(self, folder: str) -> None:
+        if folder in self.folders:
+            return
+        self.folders.add(folder)
+        self._waiting.append(folder)
+        if self._worker is None:
+            self._worker = asyncio.create_task(self._work())
+
+    async def flush(self) -> None:
+        if self._worker is not None:
+            await self._worker
+
+    async def _work(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            await asyncio.to_thread(_dispose, batch)
+            self.folders.difference_update(batch)
+        self._worker = None
+
+
+def _dispose(folders: list[str]) -> None:
+    for folder in folders:
+        attempt = load(folder)
+        for task in attempt.tasks if attempt else ():
+            found = read_claim(folder, task.index)
+            if found is not None:
+                cgroup.remove(list(found[0]["cgroups"]))
+        record.discard(folder)
 
 
 def marked(tag: str) -> list[tuple[int, str, int]]:

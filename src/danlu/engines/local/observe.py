@@ -7,10 +7,11 @@ import os
 import secrets
 import signal
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable
 
 from danlu.engines.api import Observation, Phase, TaskSeen
-from danlu.engines.local.attempts import Attempt, Task, alive, look
+from danlu.engines.local.attempts import ENDED, Attempt, Task, alive, look
 
 _POLL = 0.5  # seconds, for keepers without a pidfd
 
@@ -23,10 +24,11 @@ class Watcher:
         self._token = secrets.token_hex(4)
         self._count = 0
         self._changed: dict[str, int] = {}  # attempt -> when it last changed, oldest first
-        self._listeners: set[asyncio.Event] = set()
+        self._listeners: weakref.WeakSet[asyncio.Event] = weakref.WeakSet()
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._unwatched: dict[tuple[str, int], tuple[Attempt, Task]] = {}
         self._poller: asyncio.Task[None] | None = None
+        self._work: set[asyncio.Task[None]] = set()
 
     # -- what is known ------------------------------------------------------------------------
 
@@ -66,16 +68,10 @@ class Watcher:
         seen = tuple(self.attempts[attempt_id].view() for attempt_id in ids)
         return Observation(time.time(), frozenset(ids), seen, f"{self._token}:{self._count}")
 
-    async def changes(self) -> AsyncIterator[None]:
+    def changes(self) -> AsyncIterator[None]:
         event = asyncio.Event()
-        self._listeners.add(event)
-        try:
-            while True:
-                await event.wait()
-                event.clear()
-                yield None
-        finally:
-            self._listeners.discard(event)
+        self._listeners.add(event)  # now, not at the first wait: nothing in between is missed
+        return _hints(event)
 
     def next_change(self, attempt_id: str) -> asyncio.Future[None]:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -94,16 +90,24 @@ class Watcher:
     def refresh(self, attempt: Attempt, task: Task) -> None:
         """Look again, and watch the keeper while it lives."""
         before = task.seen
-        task.seen = look(attempt, task, self._boot)
-        if task.ended:
+        seen = look(attempt, task, self._boot)
+        if seen.phase in ENDED:
             self._unwatch(attempt.id, task)
         elif task.watch < 0 and task.pid:
             self.watch(attempt, task)
-        if task.seen == before:
-            return
-        if task.seen.phase is Phase.LOST:
-            self._on_lost(attempt, task)
-        self.mark(attempt)
+        if seen.phase is Phase.LOST and before.phase is not Phase.LOST and seen.started_at:
+            self._work.add(work := asyncio.create_task(self._lose(attempt, task, seen)))
+            work.add_done_callback(self._work.discard)
+        elif seen != before:
+            task.seen = seen
+            self.mark(attempt)
+
+    async def _lose(self, attempt: Attempt, task: Task, seen: TaskSeen) -> None:
+        """It counts as lost only when nothing of it is left."""
+        await asyncio.to_thread(self._on_lost, attempt, task)
+        task.seen = seen
+        if self.attempts.get(attempt.id) is attempt:
+            self.mark(attempt)
 
     def watch(self, attempt: Attempt, task: Task) -> None:
         """Get told when the keeper ends."""
@@ -163,6 +167,13 @@ class Watcher:
         for attempt in self.attempts.values():
             for task in attempt.tasks:
                 self._unwatch(attempt.id, task)
+
+
+async def _hints(event: asyncio.Event) -> AsyncIterator[None]:
+    while True:
+        await event.wait()
+        event.clear()
+        yield None
 
 
 def running(task: Task, at: float) -> TaskSeen:

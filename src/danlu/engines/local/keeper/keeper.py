@@ -28,44 +28,34 @@ from danlu.engines.local.keeper import (
     session,
     tree,
 )
+from danlu.engines.local.keeper.birth import Around
 
 _PIPE = 1 << 20
-_CAUGHT = (int(signal.SIGTERM), int(signal.SIGCHLD))
-_IGNORED = (int(signal.SIGINT), int(signal.SIGHUP), int(signal.SIGQUIT), int(signal.SIGPIPE))
 _TERM, _CONT = int(signal.SIGTERM), int(signal.SIGCONT)
+_STATUS_TRIES = 600
 _PEERS_GRACE = 5.0  # for the other processes of a task when one has failed
 
 
-class Around:
-    """What the spawner found out about the machine, once for all keepers."""
-
-    def __init__(
-        self, data: str, boot: str, namespaces: bool, groups: cgroup.Groups | None
-    ) -> None:
-        self.data = data
-        self.boot = boot
-        self.namespaces = namespaces
-        self.groups = groups
-        self.uid = os.getuid()
-
-
-def keep(around: Around, folder: str, task: dict[str, Any], logs: list[int], go: int) -> None:
-    """The whole life of a keeper. `go`: a pipe that says the gang is whole, or -1."""
-    os.setsid()
-    linux.set_name(b"danlu-keeper")
-    keeper = Keeper(around, folder, task, logs)
-    keeper.catch_signals()
-    null = os.open("/dev/null", os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(null, fd)
+def keep(
+    around: Around, folder: str, task: dict[str, Any], logs: list[int], go: int, woken: int
+) -> None:
+    """The rest of a keeper's life. `go`: a pipe that says the gang is whole, or -1."""
     if go >= 0 and not os.read(go, 1):
         return
-    if keeper.claim():
+    keeper = Keeper(around, folder, task, logs, woken)
+    if not keeper.claim():
+        return
+    try:
         keeper.run()
+    except Exception as error:  # else the task would seem to be ended from outside
+        keeper.fail(f"its keeper failed: {error!r}")
 
 
 class Keeper:
-    def __init__(self, around: Around, folder: str, task: dict[str, Any], logs: list[int]) -> None:
+    def __init__(
+        self, around: Around, folder: str, task: dict[str, Any], logs: list[int], woken: int
+    ) -> None:
+        self._woken = woken
         self._around = around
         self._folder = folder
         self._task = task
@@ -81,18 +71,6 @@ class Keeper:
         self._record = -1
 
     # -- before the command -------------------------------------------------------------------
-
-    def catch_signals(self) -> None:
-        self._woken, wake = os.pipe()
-        os.set_blocking(self._woken, False)
-        os.set_blocking(wake, False)
-        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-        # Handlers do nothing: the byte in the pipe is what counts. Without a handler the first
-        # process of a namespace would never get the polite signal.
-        for number in _CAUGHT:
-            linux.set_handler(number, _nothing)
-        for number in _IGNORED:
-            linux.set_handler(number, 1)
 
     def claim(self) -> bool:
         pid = int(os.readlink("/proc/self"))
@@ -121,15 +99,17 @@ class Keeper:
             self._prepare()
             self._start()
         except Exception as error:
-            detail = str(error) or type(error).__name__
-            self._logs[0].note(f"could not be started: {detail}. 未能启动：{detail}")
-            self._end_tree()
-            self._write_status({"code": 125, "hint": "launch_failed", "detail": detail})
+            self.fail(str(error) or type(error).__name__)
             return
         self._follow_order()
         while self._running and self._failure is None:
             self._turn()
         self._finish()
+
+    def fail(self, detail: str) -> None:
+        self._logs[0].note(f"could not be started: {detail}. 未能启动：{detail}")
+        self._end_tree()
+        self._write_status({"code": 125, "hint": "launch_failed", "detail": detail})
 
     def _prepare(self) -> None:
         task = self._task
@@ -137,8 +117,8 @@ class Keeper:
         if self._around.groups is not None:
             self._group = self._around.groups.make(self._name(), task["memory"], task["cpus"])
         if self._around.namespaces:
-            stage = f"{self._around.data}/run/stage"
-            sandbox.enter(stage, task["mounts"], [self._around.data], task["shm"])
+            around = self._around
+            sandbox.enter(around.stage, task["mounts"], around.hide, task["shm"])
         else:
             linux.adopt_orphans()
             self._link_volumes()
@@ -306,7 +286,12 @@ class Keeper:
 
     def _write_status(self, status: dict[str, Any]) -> None:
         status["at"] = time.time()
-        record.write(self._record, record.STATUS, status)
+        for _ in range(_STATUS_TRIES):
+            try:
+                record.write(self._record, record.STATUS, status)
+                return
+            except OSError:  # some file systems need space even to overwrite
+                time.sleep(1)
 
 
 _SENTENCES = {
@@ -315,10 +300,6 @@ _SENTENCES = {
     "workdir_missing": ("the working directory does not exist", "工作目录不存在"),
     "launch_failed": ("could not be started", "未能启动"),
 }
-
-
-def _nothing(*_: object) -> None:
-    pass
 
 
 def _drain(fd: int, log: pump.Log) -> None:

@@ -14,8 +14,8 @@ from danlu.engines.local.keeper import linux
 _SKIPPED = frozenset({"proc", "lost+found"})
 
 
-def enter(stage: str, mounts: list[dict[str, Any]], hide: list[str], shm: int) -> None:
-    """`stage`: an empty folder of the host to build on; `hide`: folders the task must not see."""
+def begin(stage: str) -> None:
+    """The part that is the same for all tasks. `stage`: an empty folder of the host to build on."""
     linux.mount("", "/", "", linux.MS_REC | linux.MS_PRIVATE)
     linux.mount("danlu", stage, "tmpfs", 0, "mode=755,size=1m")
     # Else the recursive bind of the folder that holds the stage would copy the stage into itself.
@@ -23,6 +23,11 @@ def enter(stage: str, mounts: list[dict[str, Any]], hide: list[str], shm: int) -
     os.chdir(stage)
     _bind_host()
     _mount_proc()
+
+
+def enter(stage: str, mounts: list[dict[str, Any]], hide: list[str], shm: int) -> None:
+    """After begin(): add the task's own and make it the root. `hide`: what it must not see."""
+    os.chdir(stage)
     if os.path.isdir("dev/shm"):
         size = f",size={shm}" if shm else ""
         linux.mount("shm", "dev/shm", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=1777" + size)

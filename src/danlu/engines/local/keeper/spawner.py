@@ -18,13 +18,16 @@ import signal
 import socket
 import struct
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 from danlu.engines.local.keeper import cgroup, linux, record, trial
-from danlu.engines.local.keeper.keeper import Around, keep
+from danlu.engines.local.keeper.birth import Around, begin
+from danlu.engines.local.keeper.keeper import keep
+from danlu.engines.local.keeper.reserve import Reserve, wait
 
 LENGTH = struct.Struct("!I")
 _LOCK_PATIENCE = 1.0
+_IDLE = 30  # milliseconds without a message before the reserve is filled up
 
 
 class Refusal(Exception):
@@ -43,14 +46,14 @@ def main(fd: int) -> None:
     hello = _receive(server)
     if hello is None:
         return
-    spawner = Spawner(server, hello)
+    spawner = Spawner(server, json.loads(hello))
     signal.signal(signal.SIGCHLD, _reap)
     gc.collect()
     gc.freeze()
     gc.disable()
     _send(server, spawner.abilities())
-    while (message := _receive(server)) is not None:
-        _send(server, spawner.answer(message))
+    while (body := spawner.next()) is not None:
+        _send(server, spawner.answer(body))
 
 
 class Spawner:
@@ -71,7 +74,10 @@ class Spawner:
         self._identities = os.geteuid() == 0 and self._how != "user"
         if self._how == "user":
             trial.enter_user_namespace()
-        self._around = Around(self._data, linux.boot_id(), bool(self._how), groups)
+        self._around = Around(
+            self._data, list(hello["hide"]), linux.boot_id(), bool(self._how), groups
+        )
+        self._reserve = Reserve(int(hello["reserve"]))
 
     def _wait_for_predecessor(self) -> int:
         """A spawner of a server that died may still be on its last message."""
@@ -97,16 +103,31 @@ class Spawner:
             "identities": self._identities,
         }
 
-    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+    def next(self) -> bytes | None:
+        """The next message; while there is none, the reserve is filled up."""
+        poll = select.poll()
+        poll.register(self._server, select.POLLIN)
+        poll.register(self._reserve.mounts, select.POLLPRI)
+        while True:
+            ready = dict(poll.poll(None if self._reserve.full else _IDLE))
+            if self._server.fileno() in ready:
+                return _receive(self._server)
+            if ready:
+                self._reserve.let_go()
+            elif not self._make_spare():
+                self._reserve.size = 0  # no new process now: do without
+
+    def answer(self, body: bytes) -> dict[str, Any]:
         try:
-            result = self._launch(message)
+            result = self._launch(body)
         except Refusal as refusal:
             result = {"error": refusal.kind, "message": str(refusal)}
         except OSError as error:
             result = {"error": "failed", "message": error.strerror or str(error)}
         return result
 
-    def _launch(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _launch(self, body: bytes) -> dict[str, Any]:
+        message = json.loads(body)
         self._check_epoch(int(message["epoch"]))
         tasks: list[dict[str, Any]] = message["tasks"]
         folder = f"{self._run}/{message['attempt']}"
@@ -115,12 +136,12 @@ class Spawner:
         logs: list[list[int]] = []
         try:
             self._publish(folder, message, logs)
-            pids = self._fork_all(folder, tasks, logs)
+            keepers = self._start_all(folder, tasks, logs, body)
         finally:
             for fds in logs:
                 for fd in fds:
                     os.close(fd)
-        return {"pids": [[pid, linux.start_time(pid)] for pid in pids]}
+        return {"pids": keepers}
 
     def _check_epoch(self, epoch: int) -> None:
         path = f"{self._run}/epoch"
@@ -154,15 +175,22 @@ class Spawner:
             where = f"{error.strerror or error} in {self._data}"
             raise Refusal("failed", where) from error
 
-    def _fork_all(
-        self, folder: str, tasks: list[dict[str, Any]], logs: list[list[int]]
-    ) -> list[int]:
+    def _start_all(
+        self, folder: str, tasks: list[dict[str, Any]], logs: list[list[int]], body: bytes
+    ) -> list[tuple[int, int]]:
         """All keepers or none: those of a gang wait until every one of them exists."""
         go, set_go = os.pipe() if len(tasks) > 1 else (-1, -1)
-        pids: list[int] = []
+        keepers: list[tuple[int, int]] = []
         try:
-            for task, fds in zip(tasks, logs, strict=True):
-                pids.append(self._fork(folder, task, fds, go, set_go))
+            for number, task in enumerate(tasks):
+                spare = self._reserve.give(body, number, logs[number], go)
+                if spare is not None:
+                    keepers.append((spare.pid, spare.start))
+                    continue
+                pid = self._fork()
+                if pid == 0:
+                    self._be_keeper(folder, task, logs[number], go, set_go)
+                keepers.append((pid, linux.start_time(pid)))
             if go >= 0:
                 os.write(set_go, b"g" * len(tasks))
         except OSError as error:
@@ -171,20 +199,48 @@ class Spawner:
         finally:
             for fd in {go, set_go} - {-1}:
                 os.close(fd)
-        return pids
+        return keepers
 
-    def _fork(
-        self, folder: str, task: dict[str, Any], logs: list[int], go: int, set_go: int
-    ) -> int:
+    def _fork(self) -> int:
         pid = linux.clone(trial.BOX) if self._around.namespaces else os.fork()
-        if pid:
-            return pid
-        try:
+        if pid == 0:
             self._server.close()
             os.close(self._lock)
+            self._reserve.forget()
+        return pid
+
+    def _be_keeper(
+        self, folder: str, task: dict[str, Any], logs: list[int], go: int, set_go: int
+    ) -> NoReturn:
+        try:
             if set_go >= 0:
                 os.close(set_go)
-            keep(self._around, folder, task, logs, go)
+            keep(self._around, folder, task, logs, go, begin(self._around))
+        finally:
+            os._exit(0)
+
+    def _make_spare(self) -> bool:
+        ours, theirs = socket.socketpair()
+        try:
+            pid = self._fork()
+        except OSError:
+            return False
+        if pid == 0:
+            ours.close()
+            self._be_spare(theirs)
+        theirs.close()
+        self._reserve.add(pid, linux.start_time(pid), ours)
+        return True
+
+    def _be_spare(self, conn: socket.socket) -> NoReturn:
+        try:
+            woken = begin(self._around)
+            given = wait(conn)
+            if given is not None:
+                body, number, logs, go = given
+                message = json.loads(body)
+                folder = f"{self._run}/{message['attempt']}"
+                keep(self._around, folder, message["tasks"][number], logs, go, woken)
         finally:
             os._exit(0)
 
@@ -206,7 +262,7 @@ def _reap(*_: object) -> None:
         pass
 
 
-def _receive(server: socket.socket) -> dict[str, Any] | None:
+def _receive(server: socket.socket) -> bytes | None:
     """The next message. None: the server is gone, also when messages of it are still queued:
     nobody waits for them, and the next server takes their attempts over."""
     poll = select.poll()
@@ -215,11 +271,7 @@ def _receive(server: socket.socket) -> dict[str, Any] | None:
     if ready[0][1] & (select.POLLRDHUP | select.POLLHUP):
         return None
     head = _exactly(server, LENGTH.size)
-    body = head and _exactly(server, LENGTH.unpack(head)[0])
-    if not body:
-        return None
-    message: dict[str, Any] = json.loads(body)
-    return message
+    return head and _exactly(server, LENGTH.unpack(head)[0])
 
 
 def _exactly(server: socket.socket, count: int) -> bytes | None:

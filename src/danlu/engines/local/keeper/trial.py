@@ -46,6 +46,7 @@ def _box(stage: str) -> None:
     pid = linux.clone(BOX)
     if pid == 0:
         try:
+            sandbox.begin(stage)
             sandbox.enter(stage, [], [stage], 1 << 20)
             if os.getpid() != 1:
                 raise OSError(1, "the new pid namespace has no effect")

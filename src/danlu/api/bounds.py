@@ -1,0 +1,38 @@
+"""No request fills the server's memory: bodies larger than anything the API takes are refused."""
+
+from __future__ import annotations
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from danlu.api.problems import answer, too_large
+from danlu.spec.read import LARGEST_FILE
+
+
+class Bounded:
+    """By the size a request tells, before anything is read, and by what really comes."""
+
+    def __init__(self, app: ASGIApp, most: int = LARGEST_FILE) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        told = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+        if told.isdigit() and (len(told) > 18 or int(told) > self._most):
+            await answer(too_large(self._most))(scope, receive, send)
+            return
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._most:
+                # Of this kind because the framework takes any other for a body it cannot parse.
+                raise HTTPException(413)
+            return message
+
+        await self._app(scope, counted, send)

@@ -1,0 +1,110 @@
+"""Jobs that wait for other jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.api.lab import Job, Lab, wait_for_file
+
+
+def _ref(job: Job) -> str:
+    return f"{job['name']}-{job['number']}"
+
+
+@pytest.mark.parametrize(
+    ("when", "code", "happens"),
+    [
+        ("succeeded", 0, True),
+        ("succeeded", 1, False),
+        ("failed", 0, False),
+        ("failed", 1, True),
+        ("ended", 0, True),
+        ("ended", 1, True),
+        ("started", 0, True),
+        ("started", 1, True),
+    ],
+)
+def test_a_job_starts_when_the_other_ended_as_required_and_never_otherwise(
+    lab: Lab, tmp_path: Path, when: str, code: int, happens: bool
+) -> None:
+    go = tmp_path / "go"
+    first = lab.submit(name="first", command=f"{wait_for_file(go)}; exit {code}")
+    job = lab.submit(command="true", after=[{"job": _ref(first), "when": when}])
+    if when == "started":
+        assert lab.wait(job)["state"] == "succeeded", "it does not wait for the end"
+        assert lab.show(first)["state"] == "running"
+        go.touch()
+        return
+    lab.until(first, "running")
+    assert lab.show(job)["state"] == "queued"
+    go.touch()
+    ended = lab.wait(job)
+    if happens:
+        assert ended["state"] == "succeeded"
+        assert ended["started_at"] >= lab.wait(first)["ended_at"]
+    else:
+        assert (ended["state"], ended["reason"]) == ("stopped", "dependency_failed")
+        assert ended["reason_en"] == f"Not started: {first['ref']} did not end as required"
+        assert ended["reason_zh"] == f"未启动：{first['ref']} 没有按要求结束"
+        assert ended["started_at"] is None
+
+
+def test_what_has_ended_before_counts_at_once(lab: Lab) -> None:
+    good, bad = lab.run("true", name="good"), lab.run("false", name="bad")
+    assert lab.run("true", after=[_ref(good)])["state"] == "succeeded"
+    assert lab.run("true", after=[_ref(bad)])["reason"] == "dependency_failed"
+    assert lab.run("true", after=[{"job": _ref(bad), "when": "failed"}])["state"] == "succeeded"
+    assert lab.run("true", after=[{"job": _ref(bad), "when": "started"}])["state"] == "succeeded"
+
+
+def test_a_job_stopped_in_the_queue_never_started(lab: Lab) -> None:
+    first = lab.submit(name="first", command="true", held=True)
+    after_start = lab.submit(command="true", after=[{"job": _ref(first), "when": "started"}])
+    after_end = lab.submit(command="true", after=[{"job": _ref(first), "when": "ended"}])
+    lab.stop(first)
+    assert lab.wait(after_start)["reason"] == "dependency_failed"
+    assert lab.wait(after_end)["state"] == "succeeded"
+
+
+def test_a_chain_that_breaks_ends_all_that_hang_on_it(lab: Lab) -> None:
+    jobs = [lab.submit(name="link", command="exit 1", held=True)]
+    for _ in range(3):
+        jobs.append(lab.submit(name="link", command="true", after=[_ref(jobs[-1])]))
+    lab.post(jobs[0], "release")
+    assert lab.wait(jobs[0])["state"] == "failed"
+    assert [lab.wait(job)["reason"] for job in jobs[1:]] == ["dependency_failed"] * 3
+
+
+def test_all_of_several_must_hold(lab: Lab) -> None:
+    first, second = lab.submit_all(*[{"name": "part", "command": "true", "held": True}] * 2)
+    job = lab.submit(command="true", after=[_ref(first), _ref(second)])
+    lab.post(first, "release")
+    lab.wait(first)
+    assert lab.show(job)["state"] == "queued"
+    lab.post(second, "release")
+    assert lab.wait(job)["state"] == "succeeded"
+
+
+def test_a_retried_job_counts_only_once_it_is_settled(lab: Lab, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    command = f"[ -e {mark} ] || {{ touch {mark}; exit 1; }}"
+    first = lab.submit(name="flaky", command=command, retries=1, held=True)
+    job = lab.submit(command="true", after=[_ref(first)])
+    failed = lab.submit(command="true", after=[{"job": _ref(first), "when": "failed"}])
+    lab.post(first, "release")
+    assert lab.wait(job)["state"] == "succeeded"
+    assert lab.wait(failed)["reason"] == "dependency_failed"
+
+
+def test_waiting_for_an_array_means_all_its_elements(lab: Lab, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    command = f"[ $DANLU_ARRAY_INDEX = 0 ] || {{ {wait_for_file(go)}; }}"
+    array = lab.submit_all({"name": "all", "command": command, "array": 2})
+    job = lab.submit(command="true", after=[_ref(array[0])])
+    one = lab.submit(command="true", after=[f"{_ref(array[0])}.0"])
+    assert lab.wait(one)["state"] == "succeeded"
+    assert lab.show(job)["state"] == "queued"
+    go.touch()
+    assert lab.wait(job)["state"] == "succeeded"

@@ -1,0 +1,312 @@
+"""Into a running task: its input, and more commands inside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from danlu.engines.local.check import Abilities
+from tests.api.lab import PATIENCE, Job, Lab, eventually
+from tests.engines.world import processes_with, token
+
+INPUT, STDOUT, STDERR, RESIZE, EXIT, END = (bytes([kind]) for kind in range(6))
+
+
+def dial(lab: Lab, path: str, bearer: str | None = None, **query: Any) -> ClientConnection:
+    url = lab.server.url.replace("http", "ws", 1) + f"/api/v1{path}?{urlencode(query)}"
+    headers = {"Authorization": f"Bearer {bearer or lab.server.token}"}
+    return connect(
+        url, additional_headers=headers, open_timeout=PATIENCE, close_timeout=5, proxy=None
+    )
+
+
+def attach(lab: Lab, job: Job, **query: Any) -> ClientConnection:
+    return dial(lab, f"/jobs/{job['id']}/attach", **query)
+
+
+def execute(lab: Lab, job: Job, *argv: str, **query: Any) -> ClientConnection:
+    return dial(lab, f"/jobs/{job['id']}/exec", argv=json.dumps(argv), **query)
+
+
+def resize(rows: int, cols: int) -> bytes:
+    return RESIZE + json.dumps({"rows": rows, "cols": cols}).encode()
+
+
+@dataclass
+class Done:
+    out: bytes = b""
+    err: bytes = b""
+    code: int | None = None
+    ended: bool = False
+
+
+def finish(socket: ClientConnection, until: Callable[[Done], bool] = lambda done: False) -> Done:
+    """Everything up to the exit code, or until enough was seen."""
+    done = Done()
+    while not done.ended and not until(done):
+        frame = socket.recv(timeout=PATIENCE)
+        assert isinstance(frame, bytes)
+        if frame[:1] == STDOUT:
+            done.out += frame[1:]
+        elif frame[:1] == STDERR:
+            done.err += frame[1:]
+        else:
+            assert frame[:1] == EXIT
+            done.code, done.ended = json.loads(frame[1:])["code"], True
+    return done
+
+
+@pytest.fixture
+def running(lab: Lab) -> Job:
+    return lab.until(lab.submit(command="sleep 1000", env={"MINE": "yes"}), "running")
+
+
+# -- attach -----------------------------------------------------------------------------------
+
+
+def test_what_is_sent_arrives_at_the_tasks_input_and_its_end_too(lab: Lab) -> None:
+    job = lab.submit(command="cat; echo over", stdin="pipe")
+    lab.until(job, "running")
+    blob = bytes(range(256)) * 1000
+    with attach(lab, job) as socket:
+        socket.send(INPUT + b"hello\n")
+        eventually(lambda: lab.log(job) == b"hello\n")
+        for at in range(0, len(blob), 50_000):
+            socket.send(INPUT + blob[at : at + 50_000])
+        socket.send(END)
+        lab.wait(job)
+    assert lab.log(job) == b"hello\n" + blob + b"over\n"
+
+
+def test_input_may_be_sent_before_the_task_has_started(lab: Lab) -> None:
+    job = lab.submit(command="cat", stdin="pipe", held=True)
+    lab.post(job, "release")
+    with attach(lab, job) as socket:
+        socket.send(INPUT + b"early")
+        socket.send(END)
+        assert lab.wait(job)["state"] == "succeeded"
+    assert lab.log(job) == b"early"
+
+
+def test_input_goes_on_after_the_connection_was_lost(lab: Lab) -> None:
+    job = lab.submit(command="cat", stdin="pipe")
+    with attach(lab, job) as socket:
+        socket.send(INPUT + b"one ")
+        eventually(lambda: lab.log(job) == b"one ")
+    with attach(lab, job) as socket:
+        socket.send(INPUT + b"two")
+        socket.send(END)
+        lab.wait(job)
+    assert lab.log(job) == b"one two"
+
+
+def test_a_terminal_has_the_size_it_is_given(lab: Lab) -> None:
+    command = "trap 'stty size' WINCH; echo ready; while :; do sleep 0.1; done"
+    job = lab.submit(command=command, stdin="tty")
+    eventually(lambda: b"ready" in lab.log(job))
+    with attach(lab, job) as socket:
+        socket.send(resize(33, 111))
+        eventually(lambda: b"33 111" in lab.log(job))
+        socket.send(INPUT + b"\x03")
+        lab.wait(job)
+
+
+def test_a_terminal_echoes_and_ends_lines_as_terminals_do(lab: Lab) -> None:
+    job = lab.submit(command="read word; [ -t 0 ] && [ -t 1 ] && echo tty:$word", stdin="tty")
+    with attach(lab, job) as socket:
+        socket.send(INPUT + b"abc\n")
+        assert lab.wait(job)["state"] == "succeeded"
+    assert lab.log(job) == b"abc\r\ntty:abc\r\n"
+
+
+def test_end_of_input_at_a_terminal_is_control_d(lab: Lab) -> None:
+    job = lab.submit(command="cat >/dev/null; echo over", stdin="tty")
+    with attach(lab, job) as socket:
+        socket.send(END)
+        assert lab.wait(job)["state"] == "succeeded"
+    assert lab.log(job).endswith(b"over\r\n")
+
+
+# -- exec -------------------------------------------------------------------------------------
+
+
+def test_a_command_runs_inside_the_task_with_its_own_streams_and_code(
+    lab: Lab, running: Job
+) -> None:
+    command = "echo out; echo err >&2; echo $MINE $DANLU_JOB_ID; exit 42"
+    with execute(lab, running, "sh", "-c", command) as socket:
+        done = finish(socket)
+    assert done.out == f"out\nyes {running['id']}\n".encode()
+    assert done.err == b"err\n"
+    assert done.code == 42
+    assert lab.log(running) == b"", "it is not part of the task's log"
+    assert lab.show(running)["state"] == "running"
+
+
+def test_input_and_its_end_reach_the_command(lab: Lab, running: Job) -> None:
+    blob = bytes(range(256)) * 2000
+    with execute(lab, running, "cat") as socket:
+        for at in range(0, len(blob), 64_000):
+            socket.send(INPUT + blob[at : at + 64_000])
+        socket.send(END)
+        done = finish(socket)
+    assert (done.out, done.code) == (blob, 0)
+
+
+def test_much_output_comes_whole(lab: Lab, running: Job) -> None:
+    with execute(lab, running, "seq", "1", "200000") as socket:
+        done = finish(socket)
+    assert done.out == b"".join(b"%d\n" % n for n in range(1, 200001))
+
+
+def test_words_are_passed_exactly(lab: Lab, running: Job) -> None:
+    words = ["a b", "", "$HOME", "*", '"', "一", "\n"]
+    with execute(lab, running, "printf", "[%s]", *words) as socket:
+        assert finish(socket).out == "".join(f"[{word}]" for word in words).encode()
+
+
+def test_the_command_sees_what_the_task_sees(lab: Lab, abilities: Abilities) -> None:
+    name = token()
+    command = f'echo kept > "$HOME/from-task"; echo x > /dev/shm/mine; sleep {name}'
+    job = lab.submit(command=command)
+    eventually(lambda: processes_with(name))
+    text = (
+        'cat "$DANLU_USERHOME/from-task"; pwd; echo "$HOME";'
+        " cat /proc/[0-9]*/cmdline | tr '\\0' ' '"
+    )
+    with execute(lab, job, "sh", "-c", text) as socket:
+        done = finish(socket)
+    kept, folder, home, processes = done.out.decode().split("\n", 3)
+    assert kept == "kept"
+    assert folder == home
+    assert f"sleep {name}" in processes
+    if abilities.namespaces:
+        assert home == "/userhome"
+        assert "danlu.server" not in processes, "the machine's other processes are not seen"
+        with execute(lab, job, "cat", "/dev/shm/mine") as socket:
+            assert finish(socket).out == b"x\n"
+
+
+def test_a_terminal_is_a_terminal_of_the_given_size_and_kind(lab: Lab, running: Job) -> None:
+    command = "[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size && echo $TERM; read x; stty size"
+    with execute(
+        lab, running, "sh", "-c", command, tty=1, rows=21, cols=77, term="vt220"
+    ) as socket:
+        done = finish(socket, lambda done: b"vt220" in done.out)
+        assert done.out == b"21 77\r\nvt220\r\n"
+        socket.send(resize(50, 100))
+        socket.send(INPUT + b"\n")
+        done = finish(socket)
+        assert done.out.endswith(b"50 100\r\n")
+        assert done.code == 0
+
+
+def test_control_c_in_a_terminal_interrupts_the_command(lab: Lab, running: Job) -> None:
+    with execute(lab, running, "sh", "-c", "echo up; sleep 1000", tty=1) as socket:
+        finish(socket, lambda done: b"up" in done.out)
+        socket.send(INPUT + b"\x03")
+        assert finish(socket).code == 130
+    assert lab.show(running)["state"] == "running"
+
+
+def test_a_command_ends_when_its_reader_goes(lab: Lab, running: Job) -> None:
+    name = token()
+    with execute(lab, running, "sleep", name) as socket:
+        eventually(lambda: processes_with(name))
+        socket.close()
+    eventually(lambda: not processes_with(name))
+    assert lab.show(running)["state"] == "running"
+
+
+def test_a_signal_is_told_as_a_shell_would(lab: Lab, running: Job) -> None:
+    with execute(lab, running, "sh", "-c", "kill -KILL $$") as socket:
+        assert finish(socket).code == 137
+
+
+def test_a_program_that_does_not_exist_is_told(lab: Lab, running: Job) -> None:
+    with execute(lab, running, "no-such-program") as socket:
+        done = finish(socket)
+    assert done.code == 127
+    assert b"no-such-program" in done.err
+
+
+def test_each_task_of_a_gang_can_be_entered(lab: Lab) -> None:
+    job = lab.until(lab.submit(command="sleep 1000", count=2, cpus=1), "running")
+    for task in (0, 1):
+        with execute(lab, job, "sh", "-c", "echo $RANK", task=task) as socket:
+            assert finish(socket).out == b"%d\n" % task
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "term"),
+    [(0, 0, ""), (-5, 10**9, "x" * 5000), (70000, 70000, "a\0b"), (24, 80, "终端")],
+)
+def test_a_strange_terminal_is_made_a_plain_one(
+    lab: Lab, running: Job, rows: int, cols: int, term: str
+) -> None:
+    with execute(lab, running, "stty", "size", tty=1, rows=rows, cols=cols, term=term) as socket:
+        done = finish(socket)
+    assert done.code == 0
+    assert re.fullmatch(rb"[1-9]\d* [1-9]\d*\r\n", done.out)
+
+
+def test_frames_that_mean_nothing_do_no_harm(lab: Lab, running: Job) -> None:
+    for frame in (b"", b"\x09what", RESIZE + b"{", RESIZE + b'{"rows": "x"}', b"\xff" * 100):
+        with execute(lab, running, "sh", "-c", "read x; echo $x") as socket:
+            socket.send(frame)
+            try:
+                socket.send(INPUT + b"word\n")
+                finish(socket)
+            except ConnectionClosed:
+                pass  # sent away: also fine
+    with execute(lab, running, "echo", "fine") as socket:
+        assert finish(socket).out == b"fine\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ("[]", "argv"),
+        ("words", "argv"),
+        ("[1]", "argv"),
+        ('["a\\u0000b"]', "argv"),
+        ('["\\ud800"]', "argv"),
+        ('{"a": 1}', "argv"),
+    ],
+)
+def test_what_is_no_command_is_refused_with_a_reason(
+    lab: Lab, running: Job, argv: str, said: str
+) -> None:
+    code, reason = _refusal(lab, f"/jobs/{running['id']}/exec", argv=argv)
+    assert code == 4403
+    assert said in reason
+
+
+def test_what_does_not_run_cannot_be_entered(lab: Lab, running: Job) -> None:
+    ended = lab.run("true")
+    held = lab.submit(command="true", held=True)
+    argv = json.dumps(["true"])
+    for job in (ended, held):
+        code, reason = _refusal(lab, f"/jobs/{job['id']}/exec", argv=argv)
+        assert (code, reason) == (4404, "It is not running")
+    assert _refusal(lab, f"/jobs/{ended['id']}/attach")[0] == 4404
+    assert _refusal(lab, "/jobs/nobody-1/exec", argv=argv) == (4404, "There is no job nobody-1")
+    assert _refusal(lab, f"/jobs/{running['id']}/exec", argv=argv, task=7)[0] == 4404
+
+
+def _refusal(lab: Lab, path: str, **query: Any) -> tuple[int, str]:
+    with dial(lab, path, **query) as socket:
+        try:
+            frame = socket.recv(timeout=PATIENCE)
+        except ConnectionClosed as closed:
+            assert closed.rcvd is not None
+            return closed.rcvd.code, closed.rcvd.reason
+    raise AssertionError(f"it was let in: {frame!r}")

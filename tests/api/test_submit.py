@@ -1,0 +1,276 @@
+"""Asking for work: one job or several, in JSON or YAML, all or nothing, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from danlu.spec.ids import uuid7
+from tests.api.lab import Lab, details
+
+YAML = {"Content-Type": "application/yaml"}
+JSON = {"Content-Type": "application/json"}
+
+
+def test_a_json_object_is_one_job(lab: Lab) -> None:
+    answer = lab.http.post("/jobs", json={"name": "one", "command": "true"})
+    assert answer.status_code == 201
+    (job,) = answer.json()["jobs"]
+    assert job["ref"] == f"admin/one-{job['number']}"
+    assert job["state"] == "queued"
+    assert lab.wait(job)["state"] == "succeeded"
+
+
+def test_yaml_text_is_a_job_too(lab: Lab) -> None:
+    text = "name: yaml\ncommand: |\n  echo 一\n  echo 二\nenv: {LR: 0.1}\n"
+    answer = lab.http.post("/jobs", content=text.encode(), headers=YAML)
+    assert answer.status_code == 201, answer.text
+    job = lab.wait(answer.json()["jobs"][0])
+    assert lab.log(job).decode() == "一\n二\n"
+
+
+def test_text_without_a_type_is_read_as_what_it_is(lab: Lab) -> None:
+    for text in ("command: 'true'", '{"command": "true"}'):
+        answer = lab.http.post("/jobs", content=text, headers={"Content-Type": "text/plain"})
+        assert answer.status_code == 201, answer.text
+
+
+def test_a_list_and_several_documents_are_several_jobs_in_order(lab: Lab) -> None:
+    jobs = lab.submit_all(*({"name": name, "command": "true"} for name in ("x", "y", "z")))
+    assert [job["name"] for job in jobs] == ["x", "y", "z"]
+    text = "---\nname: p\ncommand: 'true'\n---\nname: q\ncommand: 'true'\n"
+    answer = lab.http.post("/jobs", content=text, headers=YAML)
+    assert [job["name"] for job in answer.json()["jobs"]] == ["p", "q"]
+    numbers = [job["seq"] for job in jobs + answer.json()["jobs"]]
+    assert numbers == sorted(numbers)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "name: bad\ncommand: 'true'\ngpus: two\n",
+        "name: bad\ncommand: 'true'\ngpus: 5\n",
+        "name: bad\ncommand: 'true'\nmounts: ['nowhere:/x']\n",
+        "name: bad\ncommand: 'true'\nafter: [nobody-7]\n",
+    ],
+)
+def test_one_bad_job_of_several_means_none_is_accepted(lab: Lab, bad: str) -> None:
+    text = f"name: good\ncommand: 'true'\n---\n{bad}"
+    before = lab.get("/jobs", limit=1)["jobs"]
+    answer = lab.http.post("/jobs", content=text, headers=YAML)
+    assert answer.status_code == 422
+    assert [each["job"] for each in details(answer)] == [2], "it says which of them is bad"
+    assert lab.get("/jobs", limit=1)["jobs"] == before
+
+
+def test_the_same_id_again_is_the_same_job(lab: Lab) -> None:
+    job = {"id": uuid7(), "name": "once", "command": "true"}
+    first = lab.http.post("/jobs", json=job)
+    again = lab.http.post("/jobs", json=job)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["jobs"][0]["ref"] == again.json()["jobs"][0]["ref"]
+    assert first.json()["jobs"][0]["id"] == job["id"]
+    assert lab.get("/jobs", name="once")["next"] is None
+    assert len(lab.get("/jobs", name="once")["jobs"]) == 1
+    lab.wait(first.json()["jobs"][0])
+    ended = lab.http.post("/jobs", json=job)
+    assert ended.status_code == 200
+    assert ended.json()["jobs"][0]["state"] == "succeeded"
+
+
+def test_the_same_id_of_an_array_gives_the_same_elements(lab: Lab) -> None:
+    job = {"id": uuid7(), "name": "many", "command": "true", "array": 3, "held": True}
+    first = lab.http.post("/jobs", json=job).json()["jobs"]
+    again = lab.http.post("/jobs", json=job).json()["jobs"]
+    assert [each["id"] for each in first] == [each["id"] for each in again]
+    assert [each["array_index"] for each in again] == [0, 1, 2]
+
+
+def test_one_id_twice_in_one_request_runs_the_first(lab: Lab) -> None:
+    one = uuid7()
+    jobs = [{"id": one, "command": f"echo {word}", "name": "twin"} for word in ("first", "second")]
+    answer = lab.http.post("/jobs", json=jobs)
+    assert answer.status_code == 201
+    assert {job["id"] for job in answer.json()["jobs"]} == {one}
+    job = lab.wait(answer.json()["jobs"][0])
+    assert lab.log(job) == b"first\n"
+    assert lab.show(job)["spec"]["command"] == "echo first"
+
+
+def test_a_dry_run_tells_what_would_happen_and_does_nothing(lab: Lab) -> None:
+    before = lab.get("/jobs", limit=1)["jobs"]
+    answer = lab.http.post("/jobs?dry_run=true", json={"command": "true", "gpus": 2})
+    assert answer.status_code == 200
+    (preview,) = answer.json()["previews"]
+    assert preview["why"]["starts_now"] is True
+    assert preview["why"]["sentence_en"] == "Starts now on n1"
+    assert preview["why"]["sentence_zh"] == "立即开始：n1"
+    assert preview["spec"]["cpus"] == 12, "what was left out is filled in, in proportion"
+    assert lab.get("/jobs", limit=1)["jobs"] == before
+
+
+def test_a_dry_run_names_what_the_job_would_wait_for(lab: Lab) -> None:
+    lab.fill()
+    first = lab.submit(name="prep", command="true", held=True)
+
+    def why(**job: Any) -> dict[str, Any]:
+        answer = lab.http.post("/jobs?dry_run=true", json={"command": "true", **job})
+        found: dict[str, Any] = answer.json()["previews"][0]["why"]
+        assert not found["starts_now"]
+        return found
+
+    assert why(gpus=1)["causes"][0]["kind"] == "no_room"
+    assert why(held=True)["causes"][0]["kind"] == "held"
+    after = why(after=[f"prep-{first['number']}"])
+    assert after["sentence_en"] == f"Waits for {first['ref']} to succeed"
+
+
+# -- mistakes ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("job", "key", "said"),
+    [
+        ({"command": "true", "gpus": "two"}, "gpus", "'two'"),
+        ({"command": "true", "gpu": 1}, "gpu", "'gpus'"),
+        ({"command": "true", "memory": "12 parsecs"}, "memory", "'12 parsecs'"),
+        ({"command": "true", "priority": 5000}, "priority", "5000"),
+        ({"gpus": 1}, "command", "missing"),
+        ({"command": "true", "env": {"A B": "1"}}, "env.'A B'", "'A B'"),
+        ({"roles": {"w": {"command": "true", "cpus": -1}}}, "roles.w.cpus", "-1"),
+        ({"command": "true", "queue": "gold"}, "queue", "'gold'"),
+        ({"command": "true", "image": "pytorch:2.4"}, "image", "'pytorch:2.4'"),
+        ({"command": "true", "mounts": ["nowhere:/x"]}, "mounts.0.volume", "'nowhere'"),
+        ({"command": "true", "after": ["nobody-7"]}, "after.0", "'nobody-7'"),
+        ({"command": "true", "gpus": 5}, "gpus", "largest node has 4"),
+        ({"command": "true", "gpus": "1:H100"}, "gpus", "A100, RTX3090"),
+        ({"command": "true", "cpus": 25}, "cpus", "largest node has 24"),
+        ({"command": "true", "gpus": 4, "count": 3}, "count", "do not fit together"),
+        ({"command": "true", "cpus": 24, "gpus": 4, "memory": "201G"}, "memory", "200 GiB"),
+    ],
+)
+def test_a_mistake_names_the_key_the_value_and_what_is_allowed(
+    lab: Lab, job: dict[str, Any], key: str, said: str
+) -> None:
+    found = lab.refusal(**job)
+    assert found["key"] == key
+    assert said in found["message_en"]
+    assert any("\u4e00" <= char <= "\u9fff" for char in found["message_zh"])
+    assert key in found["message_zh"]
+
+
+def test_every_mistake_is_told_at_once_with_its_line(lab: Lab) -> None:
+    text = "name: x y\ncommand: 'true'\n# a comment\ngpus: two\nretrys: 3\n"
+    answer = lab.http.post("/jobs", content=text, headers=YAML)
+    found = {each["key"]: each for each in details(answer)}
+    assert {key: each["line"] for key, each in found.items()} == {
+        "name": 1,
+        "gpus": 4,
+        "retrys": 5,
+    }
+    assert "retries" in found["retrys"]["message_en"]
+    assert "retries" in found["retrys"]["message_zh"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\xff\xfe\x00\x01",
+        b"\x00" * 100,
+        b"[" * 50_000,
+        b"{" * 50_000,
+        b"a: &a [*a, *a]",
+        b"- " * 30_000,
+        b'{"command": "\\ud800"}',
+        b'{"command": 1e999, "cpus": NaN}',
+        b'{"command": "true", "cpus": ' + b"9" * 5000 + b"}",
+        b"command: !!python/object/apply:os.system ['true']",
+        b"just some words",
+        b"[1, 2, 3]",
+        b"null",
+        b'{"command": "true", "command": "false"}',
+        b"\n".join(b"k%d: 1" % number for number in range(5000)),
+    ],
+)
+def test_a_hostile_body_gets_a_clear_answer(lab: Lab, body: bytes) -> None:
+    for headers in (JSON, YAML):
+        answer = lab.http.post("/jobs", content=body, headers=headers)
+        assert answer.status_code == 422, answer.text
+        for each in details(answer):
+            assert each["message_en"]
+            assert each["message_zh"]
+        assert len(answer.content) < 100_000
+
+
+def test_a_huge_body_is_refused_before_it_is_read(lab: Lab) -> None:
+    answer = lab.http.post("/jobs", content=b"# " + b"x" * (2 << 20), headers=YAML)
+    assert answer.status_code == 413
+    error = answer.json()["error"]
+    assert error["code"] == "too_large"
+    assert "1M" in error["message_en"]
+    assert "1M" in error["message_zh"]
+
+
+def test_a_huge_body_that_does_not_tell_its_size_is_refused_too(lab: Lab) -> None:
+    def pieces() -> Iterator[bytes]:
+        for _ in range(40):
+            yield b"# " + b"x" * 65_000 + b"\n"
+
+    answer = lab.http.post("/jobs", content=pieces(), headers=YAML)
+    assert answer.status_code == 413
+
+
+def test_a_body_just_below_the_limit_is_accepted(lab: Lab) -> None:
+    padding = b"#" + b"x" * ((1 << 20) - 100) + b"\n"
+    answer = lab.http.post("/jobs", content=padding + b"command: 'true'\n", headers=YAML)
+    assert answer.status_code == 201, answer.text
+
+
+# -- the job file of a job --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"command": "echo hi"},
+        {"command": ["echo", "a b", "$HOME", "", "一"]},
+        {"script": "./start.sh", "args": ["--lr", "0.1"]},
+        {"command": "true", "gpus": "2:RTX3090", "memory": "3G", "shm": "100M", "env": {"A": "x"}},
+        {"command": "true", "gpus": 0.25, "priority": -3, "time_limit": "90m", "retries": 2},
+        {"command": "a\nb\n", "mounts": ["fast:/f:ro"], "ports": {"http": 2}, "workdir": "/tmp"},
+        {"command": "true", "array": "1,3,5%2", "split_output": True, "log_cap": "1M"},
+        {
+            "roles": {
+                "ps": {"command": "true", "cpus": 1},
+                "worker": {"command": "true", "count": 2, "gpus": 1, "processes": "per_gpu"},
+            },
+            "grace": "30s",
+            "kind": "service",
+        },
+        {"command": "true", "secrets": {"KEY": "name"}, "stdin": "tty"},
+    ],
+)
+def test_the_job_file_of_a_job_asks_for_the_same_job(lab: Lab, job: dict[str, Any]) -> None:
+    first = lab.submit(name="clone", held=True, **job)
+    yaml = lab.http.get(f"/jobs/{first['id']}/spec")
+    assert yaml.headers["content-type"].startswith("application/yaml")
+    again = lab.http.post("/jobs", content=yaml.content, headers=YAML)
+    assert again.status_code == 201, again.text
+    second = again.json()["jobs"][0]
+    spec = lab.get(f"/jobs/{first['id']}/spec", format="json")
+    assert lab.get(f"/jobs/{second['id']}/spec", format="json") == spec
+    assert lab.show(second)["spec"] == lab.show(first)["spec"] == spec
+
+
+def test_a_job_runs_again_under_a_new_number(lab: Lab) -> None:
+    first = lab.run("echo $DANLU_JOB; exit 3", name="again", env={"A": "1"})
+    answer = lab.http.post(f"/jobs/{first['id']}/rerun")
+    assert answer.status_code == 201
+    second = lab.wait(answer.json()["jobs"][0])
+    assert second["number"] == first["number"] + 1
+    assert second["exit_code"] == first["exit_code"] == 3
+    assert lab.log(second).decode().strip() == second["ref"]
+    assert lab.show(second)["spec"] == lab.show(first)["spec"]

@@ -1,0 +1,148 @@
+"""You always know why: what a waiting job waits for, and how an ended one ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.api.lab import Lab
+
+
+def _kinds(why: dict[str, Any]) -> list[str]:
+    return [cause["kind"] for cause in why["causes"]]
+
+
+def test_a_job_that_finds_no_room_says_what_it_needs_and_who_holds_it(lab: Lab) -> None:
+    a, b = lab.fill()
+    job = lab.submit(command="true", gpus=2)
+    why = lab.why(job)
+    assert why["state"] == "queued"
+    assert why["sentence_en"] == "Needs 2 cards on one node: 0 are free, the largest hole is 0"
+    assert why["sentence_zh"] == "需单机 2 卡：空闲 0 卡，最大空档 0 卡"
+    assert _kinds(why) == ["no_room"]
+    assert why["causes"][0]["basis"] == "verified"
+    assert why["position"] == 1
+    nodes = {node["node"]: node for node in why["nodes"]}
+    assert nodes["n1"]["holders"] == [a["ref"]] or nodes["n1"]["holders"] == [b["ref"]]
+    assert {ref for node in nodes.values() for ref in node["holders"]} == {a["ref"], b["ref"]}
+    for node in nodes.values():
+        assert (node["free"], node["need"], node["fits"]) == (0, 2, False)
+        assert "cards" in node["lacks"]
+    assert why["eta"] is None
+    assert why["eta_why_en"]
+    assert why["eta_why_zh"]
+
+
+def test_a_job_behind_another_names_it(lab: Lab) -> None:
+    lab.fill(gpus=3)
+    first = lab.submit(command="true", gpus=2)
+    second = lab.submit(command="true", gpus=1)
+    why = lab.why(second)
+    assert _kinds(why) == ["behind"]
+    assert why["sentence_en"] == f"{first['ref']} came first and goes first"
+    assert why["sentence_zh"] == f"{first['ref']} 先到先得，排在前面"
+    assert why["position"] == 2
+
+
+def test_a_held_job_says_so_and_also_what_else_is_missing(lab: Lab) -> None:
+    lab.fill()
+    why = lab.why(lab.submit(command="true", gpus=1, held=True))
+    assert why["sentence_en"] == "Held until somebody releases it"
+    assert why["sentence_zh"] == "已挂起，释放后才会开始"
+    assert _kinds(why) == ["held", "no_room"]
+
+
+def test_a_job_that_waits_for_others_names_them(lab: Lab) -> None:
+    jobs = lab.submit_all(*[{"name": "prep", "command": "true", "held": True}] * 2)
+    refs = [f"prep-{job['number']}" for job in jobs]
+    why = lab.why(lab.submit(command="true", after=[{"job": refs[0], "when": "ended"}, refs[1]]))
+    assert _kinds(why) == ["dependency"]
+    assert why["sentence_en"] == f"Waits for {jobs[0]['ref']} to end (and 1 more)"
+    assert why["sentence_zh"] == f"等待 {jobs[0]['ref']} 结束（另有 1 个）"
+
+
+def test_an_element_kept_back_by_the_limit_of_its_array_says_so(lab: Lab) -> None:
+    jobs = lab.submit_all({"command": "sleep 1000", "array": "0-3%2"})
+    for job in jobs[:2]:
+        lab.until(job, "running")
+    why = lab.why(jobs[3])
+    assert _kinds(why) == ["array_limit"]
+    assert why["sentence_en"] == "2 elements of its array may be active at once, and 2 are"
+
+
+def test_a_gang_that_finds_room_for_some_of_its_tasks_waits_for_all(lab: Lab) -> None:
+    lab.fill(gpus=3)
+    why = lab.why(lab.submit(command="true", gpus=1, count=3))
+    assert why["sentence_en"] == (
+        "All 3 tasks start together: there is not room for all of them yet (2 cards free)"
+    )
+
+
+def test_what_lacks_may_be_cpus_or_memory(lab: Lab) -> None:
+    lab.fill(cpus=20, gpus=0, memory="150G")
+    why = lab.why(lab.submit(command="true", cpus=5))
+    assert why["sentence_en"] == "Needs 5 CPUs on one node: the most free is 4"
+    assert all(node["lacks"] == ["cpus"] for node in why["nodes"])
+    lab.clear()
+    lab.fill(cpus=20, gpus=0, memory="150G")
+    why = lab.why(lab.submit(command="true", cpus=1, memory="60G"))
+    assert why["sentence_en"] == "Needs 60 GiB of memory on one node: the most free is 50 GiB"
+
+
+def test_a_fraction_of_a_card_waits_for_a_card_with_that_much_left(lab: Lab) -> None:
+    lab.fill(gpus=3)
+    half = [lab.submit(command="sleep 1000", gpus=0.5, cpus=1) for _ in range(4)]
+    for job in half:
+        lab.until(job, "running")
+    cards = {(task["node"], *task["gpus"]) for job in half for task in lab.show(job)["tasks"]}
+    assert len(cards) == 2, "two halves share one card"
+    why = lab.why(lab.submit(command="true", gpus=0.5, cpus=1))
+    assert why["sentence_en"] == "Needs 0.5 of a card: no card has that much free"
+
+
+def test_a_running_job_says_that_it_runs(lab: Lab) -> None:
+    job = lab.until(lab.submit(command="sleep 1000"), "running")
+    why = lab.why(job)
+    assert (why["state"], why["sentence_en"], why["sentence_zh"]) == (
+        "running",
+        "It runs",
+        "正在运行",
+    )
+
+
+def test_an_ended_job_says_how_it_ended_and_what_to_do(lab: Lab) -> None:
+    why = lab.why(lab.run("echo 'boom: it broke' >&2; exit 3"))
+    assert why["state"] == "failed"
+    assert why["sentence_en"] == "The command ended with status 3"
+    assert why["sentence_zh"] == "命令以状态 3 结束"
+    assert why["advice_en"]
+    assert why["advice_zh"]
+    assert why["evidence"] == ["boom: it broke"]
+
+
+# -- the order of the queue -------------------------------------------------------------------
+
+
+def test_first_come_first_served_and_higher_priority_first(lab: Lab) -> None:
+    holders = lab.fill()
+    asked = [(0, "a"), (0, "b"), (5, "c"), (-5, "d"), (5, "e"), (0, "f")]
+    jobs = [
+        lab.submit(name=name, command="true", gpus=4, priority=priority, cpus=24)
+        for priority, name in asked
+    ]
+    expected = ["c", "e", "a", "b", "f", "d"]
+    positions = {job["name"]: lab.why(job)["position"] for job in jobs}
+    assert sorted(positions, key=lambda name: positions[name]) == expected
+    lab.stop(holders[0], now=True)
+    ended = sorted((lab.wait(job) for job in jobs), key=lambda job: float(job["started_at"]))
+    assert [job["name"] for job in ended] == expected
+
+
+def test_nobody_overtakes_a_job_that_waits_for_room(lab: Lab) -> None:
+    a, b = lab.fill(gpus=3)
+    large = lab.submit(command="true", gpus=4)
+    small = lab.submit(command="true", gpus=1)
+    lab.run("true", gpus=1, priority=1)
+    assert lab.show(small)["state"] == "queued", "one card is free, but the large one goes first"
+    lab.stop(a, now=True)
+    assert lab.wait(large)["started_at"] <= lab.wait(small)["started_at"]
+    assert lab.show(b)["state"] == "running"

@@ -1,0 +1,134 @@
+# ruff: noqa: ASYNC240 - a test may block its own loop
+"""The local engine at limits: memory, floods of output, full disks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from danlu.engines.api import TaskRef, Unreachable
+from danlu.spec.job import GpuRequest, Resources, Stdin
+from tests.engines import conftest
+from tests.engines.conftest import as_root, engine_of, keeper_of
+from tests.engines.world import (
+    JOB,
+    World,
+    argv,
+    eventually,
+    shell,
+)
+
+
+def fill(path: Path) -> None:
+    with path.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+        while True:
+            file.write(bytes(4096))
+
+
+def mount_small(disk: Path, size: str) -> None:
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], check=True)
+
+
+def unmount(disk: Path) -> None:
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+class TestLimits:
+    @as_root
+    async def test_too_much_memory_is_named_as_the_cause(self, world: World) -> None:
+        if "memory" not in engine_of(world).abilities.controllers:
+            pytest.skip(f"no memory cgroup: {engine_of(world).abilities.cgroup_why_not}")
+        small = Resources(GpuRequest(), 1.0, 64 << 20, 1 << 20)
+        task, _ = await world.run(
+            argv(sys.executable, "-c", "x = b'1' * 400_000_000"), resources=small
+        )
+        assert task.hint == "out_of_memory"
+        assert task.exit_code != 0
+
+    @as_root
+    async def test_groups_of_ended_tasks_are_removed(self, world: World) -> None:
+        abilities = engine_of(world).abilities
+        if not abilities.cgroup:
+            pytest.skip(abilities.cgroup_why_not)
+        attempt = await world.begin(argv("sleep", "600"))
+        await eventually(lambda: os.path.exists(f"{abilities.cgroup_bases[0]}/{attempt}.0"))
+        await world.stop(attempt, 0)
+        await world.engine.forget(attempt)
+        for base in abilities.cgroup_bases:
+            assert os.listdir(base).count(f"{attempt}.0") == 0
+
+    async def test_a_flood_of_output_takes_no_memory(self, world: World) -> None:
+        attempt = await world.begin(
+            shell("head -c 300000000 /dev/zero; echo done >&2; sleep 600"),
+            split_output=True,
+            log_cap=20_000_000,
+        )
+        ref = TaskRef(attempt, 0, JOB)
+        await eventually(lambda: os.path.exists(engine_of(world)._logs.path(ref, "err")))
+        while await world.engine.log_size(ref, "err") == 0:
+            await world.engine.log_grew(ref, "err", 0, 1)
+        status = Path(f"/proc/{keeper_of(world, attempt)}/status").read_text()
+        resident = int(status.split("VmHWM:")[1].split()[0])
+        assert resident < 40_000
+        assert await world.engine.log_size(ref, "out") < 20_001_000
+        await world.stop(attempt, 0)
+
+    @as_root
+    async def test_a_full_disk(self, tmp_path: Path) -> None:
+        """The gap in the log is marked, the status survives, new work is refused clearly."""
+        disk = tmp_path / "disk"
+        mount_small(disk, "2m")
+        try:
+            world = World(conftest.with_namespaces, disk)
+            await world.start()
+            await self._fill(world, disk)
+            await world.close()
+        finally:
+            unmount(disk)
+
+    async def _fill(self, world: World, disk: Path) -> None:
+        attempt = await world.begin(
+            shell("echo before; read x; head -c 50000 /dev/zero; read x; echo after; exit 7"),
+            stdin=Stdin.PIPE,
+        )
+        await world.printed(attempt, b"before")
+        stuffing = disk / "stuffing"
+        fill(stuffing)
+        with pytest.raises(Unreachable, match=r"nothing was started: .*[Nn]o space"):
+            launch = world.launch(argv("true"))
+            await world.engine.launch(launch, world.engine.plan(launch))
+        attached = await world.engine.attach(TaskRef(attempt, 0, JOB))
+        await attached.send(b"\n")
+        await asyncio.sleep(0.3)
+        stuffing.unlink()
+        await attached.send(b"\n")
+        assert (await world.ended(attempt))[0].exit_code == 7
+        log = await world.output(attempt)
+        assert log.startswith(b"before\n")
+        assert b"bytes of output were lost here: no space left on device" in log
+        assert log.endswith(b"after\n")
+        assert (await world.run(argv("true")))[0].exit_code == 0
+
+    @as_root
+    async def test_a_status_is_kept_on_a_disk_that_stays_full(self, tmp_path: Path) -> None:
+        disk = tmp_path / "disk"
+        mount_small(disk, "1m")
+        try:
+            world = World(conftest.with_namespaces, disk)
+            await world.start()
+            attempt = await world.begin(shell("read x; echo lost; exit 9"), stdin=Stdin.PIPE)
+            attached = await world.engine.attach(TaskRef(attempt, 0, JOB))
+            fill(disk / "stuffing")
+            await attached.send(b"\n")
+            assert (await world.ended(attempt))[0].exit_code == 9
+            await world.restart()
+            assert (await world.ended(attempt))[0].exit_code == 9
+            await world.close()
+        finally:
+            unmount(disk)
