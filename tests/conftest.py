@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests.support.parts import missing
 from tests.support.postgres import HOW_TO_GET_IT, PostgresServer, find_binaries
 
 
@@ -12,9 +12,7 @@ from tests.support.postgres import HOW_TO_GET_IT, PostgresServer, find_binaries
 def postgres() -> Iterator[PostgresServer]:
     binaries = find_binaries()
     if binaries is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail(HOW_TO_GET_IT)
-        pytest.skip(HOW_TO_GET_IT)
+        missing("PostgreSQL", HOW_TO_GET_IT)
     server = PostgresServer(binaries)
     try:
         server.start()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -135,6 +136,26 @@ def test_end_of_input_at_a_terminal_is_control_d(lab: Lab) -> None:
     assert lab.log(job).endswith(b"over\r\n")
 
 
+def test_attaching_waits_for_the_task_to_start(lab: Lab) -> None:
+    job = lab.submit(command="cat", stdin="pipe", held=True)
+    with ThreadPoolExecutor(1) as other:
+        opening = other.submit(attach, lab, job)
+        assert lab.show(job)["state"] == "queued"
+        lab.post(job, "release")
+        with opening.result(PATIENCE) as socket:
+            assert lab.show(job)["state"] in ("starting", "running")
+            socket.send(INPUT + b"patient")
+            socket.send(END)
+            assert lab.wait(job)["state"] == "succeeded"
+    assert lab.log(job) == b"patient"
+
+
+def test_a_task_that_takes_no_input_says_so(lab: Lab, running: Job) -> None:
+    with attach(lab, running) as socket:
+        assert b"takes no input" in finish(socket).err
+    assert lab.show(running)["state"] == "running"
+
+
 # -- exec -------------------------------------------------------------------------------------
 
 
@@ -259,7 +280,14 @@ def test_a_strange_terminal_is_made_a_plain_one(
 
 
 def test_frames_that_mean_nothing_do_no_harm(lab: Lab, running: Job) -> None:
-    for frame in (b"", b"\x09what", RESIZE + b"{", RESIZE + b'{"rows": "x"}', b"\xff" * 100):
+    for frame in (
+        "text",
+        b"",
+        b"\x09what",
+        RESIZE + b"{",
+        RESIZE + b'{"rows": "x"}',
+        b"\xff" * 100,
+    ):
         with execute(lab, running, "sh", "-c", "read x; echo $x") as socket:
             socket.send(frame)
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from danlu.cli.completion import SHELLS
 from danlu.cli.help import command_help, markdown, overview, wrap
 from danlu.cli.registry import COMMANDS, COMMON
 from danlu.cli.table import width
+from tests.support.parts import need
 from tests.support.server import DanluServer
 
 LANGUAGES = ("en", "zh")
@@ -57,8 +57,7 @@ def test_long_lines_break_between_chinese_characters_but_not_before_a_comma() ->
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_shell_reads_its_script_without_complaint(shell: str) -> None:
-    if not shutil.which(shell):
-        pytest.skip(f"{shell} is not installed")
+    need(shell)
     done = subprocess.run(
         [shell, "-n"], input=SHELLS[shell](), capture_output=True, text=True, check=False
     )
@@ -95,7 +94,6 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     return set(done.stdout.split())
 
 
-@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 def test_bash_offers_commands_options_values_jobs_and_files(
     server: DanluServer, tmp_path: Path
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import ssl
 import subprocess
@@ -13,12 +12,12 @@ import pytest
 from danlu.sdk.errors import Unreachable
 from danlu.sdk.wire import Wire
 from tests.sdk.little_server import LittleServer, read_request, serving
-
-pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
+from tests.support.parts import need
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    need("openssl")
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(
         [

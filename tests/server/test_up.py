@@ -55,11 +55,10 @@ class Home:
                 return "".join(said)
         raise AssertionError(f"it never said {text!r}: {said}")
 
-    def danlu(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def danlu(self, *words: str, input: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*DANLU, *words], env=self.env, capture_output=True, text=True, check=False,
-            timeout=120,
-            stdin=subprocess.DEVNULL,
+            timeout=120, input=input,
         )  # fmt: skip
 
 
@@ -93,6 +92,10 @@ def test_the_password_opens_the_door_and_is_shown_once(home: Home) -> None:
     assert home.danlu("whoami", "--token", answer["token"]).returncode == 0
     with pytest.raises(OSError, match="401"):
         _login(port, "admin", "wrong")
+    changed = home.danlu("passwd", input=f"{password[1]}\nmy-own-password\n")
+    assert changed.returncode == 0, changed.stderr
+    assert _login(port, "admin", "my-own-password")["must_change_password"] is False
+    assert home.danlu("passwd", input=f"{password[1]}\nanother-password\n").returncode != 0
     assert home.server is not None
     home.server.send_signal(signal.SIGINT)
     home.server.wait(60)

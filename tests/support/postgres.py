@@ -15,9 +15,7 @@ from typing import Any
 
 import psycopg
 
-HOW_TO_GET_IT = (
-    "PostgreSQL is not installed: apt-get install postgresql (its own cluster may stay off)"
-)
+HOW_TO_GET_IT = "apt-get install postgresql (its own cluster may stay off)"
 
 
 def find_binaries() -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
@@ -25,6 +26,7 @@ from danlu.control.active import Active
 from danlu.sched.explain import explain
 from danlu.spec.codec import from_values
 from danlu.spec.complete import Submission, read_submissions
+from danlu.spec.job import Array, JobSpec, Stdin
 from danlu.spec.native import to_native, to_yaml
 from danlu.spec.states import State
 from danlu.store import events as event_store
@@ -188,8 +190,7 @@ async def spec(
     ref: str, our: Our, who: Who, format: Annotated[str, Query(pattern="^(yaml|json)$")] = "yaml"
 ) -> Response | Values:
     """The native job file that asks for this job again."""
-    row = await one(our, who, ref)
-    found = from_values(row.spec)
+    found = _once_more(await several(our, who, ref))
     if format == "json":
         return to_native(found)
     return Response(to_yaml(found), media_type="application/yaml")
@@ -219,8 +220,7 @@ async def stop(
 @router.post("/{ref}/rerun", status_code=201, response_model=Submitted)
 async def rerun(ref: str, our: Our, who: Who) -> Values:
     """The same job once more, under a new number."""
-    row = (await several(our, who, ref))[0]
-    asked = [Submission(from_values(row.spec))]
+    asked = [Submission(_once_more(await several(our, who, ref)))]
     rows, _ = await our.submitter.submit(asked, who.name)
     return {"jobs": [job_view(new) for new in rows], "notes": [], "previews": []}
 
@@ -261,6 +261,15 @@ async def several(our: Services, who: Principal, ref: str) -> list[JobRow]:
 async def one(our: Services, who: Principal, ref: str) -> JobRow:
     """The job a reference names; of an array, its first element."""
     return (await several(our, who, ref))[0]
+
+
+def _once_more(rows: list[JobRow]) -> JobSpec:
+    """The job without the terminal it was called from; of an array, the element that was named."""
+    spec = replace(from_values(rows[0].spec), stdin=Stdin.NONE)
+    index = rows[0].array_index
+    if spec.array is not None and len(rows) == 1 and index is not None:
+        return replace(spec, array=Array((index,)))
+    return spec
 
 
 def _states(text: str | None) -> list[State]:

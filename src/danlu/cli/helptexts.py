@@ -136,6 +136,7 @@ HELP: dict[str, tuple[str, str]] = {
     "cmd.nodes": ("Lists the machines and what is free on them", "列出机器及其空闲资源"),
     "cmd.gpus": ("Lists the GPUs and who uses them", "列出 GPU 及其使用者"),
     "cmd.login": ("Logs in to a server and remembers it", "登录服务并记住它"),
+    "cmd.passwd": ("Changes your password", "修改自己的密码"),
     "cmd.whoami": ("Says who you are, and where", "显示当前用户和服务"),
     "cmd.up": ("Starts the platform on this machine", "在本机启动平台"),
     "cmd.down": ("Stops the platform; running tasks go on", "停止平台；运行中的任务不受影响"),

@@ -151,6 +151,7 @@ COMMANDS = (
         most=1,
     ),
     Command("whoami", "session"),
+    Command("passwd", "session"),
     Command(
         "up",
         "place",

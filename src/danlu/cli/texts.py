@@ -142,8 +142,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "已以 {user} 登录 {server}；保存为上下文 {name}",
     ),
     "login.must_change": (
-        "This password is meant to be used once; change it",
-        "这是一次性密码；请修改",
+        "This password is meant to be used once: danlu passwd changes it",
+        "这是一次性密码：请用 danlu passwd 修改",
     ),
     "login.no_user": ("Who logs in? Give --user NAME", "谁要登录？请指定 --user 用户名"),
     "login.password": ("Password of {user}:", "{user} 的密码："),
@@ -222,6 +222,14 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{address!r} is no server's address; write http://host:port, https://host or unix:/path",
         "{address!r} 不是服务地址；请写 http://主机:端口、https://主机 或 unix:/路径",
     ),
+    "passwd.done": ("The password is changed", "密码已修改"),
+    "passwd.new": ("New password (at least 10 characters):", "新密码（至少 10 个字符）："),
+    "passwd.old": ("Present password:", "当前密码："),
+    "passwd.twice": (
+        "The two new passwords differ; nothing was changed",
+        "两次输入的新密码不同；没有修改",
+    ),
+    "passwd.again": ("New password again:", "再输入一次新密码："),
     "server.login": (
         "danlu login gets a valid token",
         "运行 danlu login 获取有效令牌",

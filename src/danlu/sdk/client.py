@@ -285,6 +285,11 @@ class Client:
         answer: model.Login = self._post(f"{BASE}/login", body)
         return answer
 
+    def change_password(self, old: str, new: str) -> model.Person:
+        body = dumps({"old": old, "new": new}).encode()
+        answer: model.Person = self._post(f"{BASE}/password", body)
+        return answer
+
     def version(self) -> str:
         return str(self._get(f"{BASE}/version")["version"])
 

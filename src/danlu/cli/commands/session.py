@@ -1,4 +1,4 @@
-"""`danlu login`, `whoami`, `version`."""
+"""`danlu login`, `passwd`, `whoami`, `version`."""
 
 from __future__ import annotations
 
@@ -56,14 +56,34 @@ def _ask_user() -> str:
 
 
 def _password(args: Args, user: str) -> str:
-    if args.flag("password-stdin") or not is_terminal(0):
+    if args.flag("password-stdin"):
+        return sys.stdin.readline().rstrip("\r\n")
+    return _secret_line("login.password", user=user)
+
+
+def _secret_line(key: str, **more: str) -> str:
+    """Asked without echo on a terminal, else the next line of the input."""
+    if not is_terminal(0):
         return sys.stdin.readline().rstrip("\r\n")
     import getpass
 
     try:
-        return getpass.getpass(t("login.password", user=user) + " ")
+        return getpass.getpass(t(key, **more) + " ")
     except EOFError:
         raise KeyboardInterrupt from None
+
+
+def passwd(session: Session, args: Args) -> int:
+    """Asks on a terminal; otherwise reads the present and the new password from two lines."""
+    old = _secret_line("passwd.old")
+    new = _secret_line("passwd.new")
+    if is_terminal(0) and _secret_line("passwd.again") != new:
+        raise Failure("passwd.twice", codes.USAGE)
+    answer = session.client.change_password(old, new)
+    if session.json:
+        return session.print_json(answer)
+    sys.stdout.write(t("passwd.done") + "\n")
+    return codes.OK
 
 
 def whoami(session: Session, args: Args) -> int:
