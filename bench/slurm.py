@@ -11,6 +11,7 @@ import contextlib
 import getpass
 import os
 import shutil
+import signal
 import socket
 import string
 import subprocess
@@ -88,11 +89,15 @@ class Slurm:
                 self._wait_a_while_until_idle()
         processes.stop(self.daemons)
         self.daemons = []
+        # One that was still about to report would go on trying for ever.
+        for pid in self.step_daemons():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait_a_while_until_idle(self) -> None:
         for _ in range(600):
-            if self.idle():
+            if self.idle() and not self.step_daemons():
                 return
             time.sleep(0.1)
 

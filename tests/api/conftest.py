@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -33,6 +35,16 @@ everywhere = false
 """
 
 
+# As on a machine that has neither namespaces nor cgroups; what needs them is skipped then.
+BARE = os.environ.get("DANLU_TEST_BARE") == "1"
+if BARE:
+    CLUSTER += """
+[engine]
+namespaces = "off"
+cgroups = "off"
+"""
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
     folder = tmp_path_factory.mktemp("api")
@@ -58,7 +70,8 @@ def abilities() -> Abilities:
 
     async def look() -> Abilities:
         with tempfile.TemporaryDirectory() as folder:
-            engine = LocalEngine(LocalConfig(Path(folder)))
+            choice: Literal["auto", "off"] = "off" if BARE else "auto"
+            engine = LocalEngine(LocalConfig(Path(folder), userns=choice, cgroups=choice))
             await engine.start()
             try:
                 return engine.abilities

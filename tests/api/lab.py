@@ -122,7 +122,7 @@ class Lab:
         return self.wait(job)
 
     def clear(self) -> None:
-        """Ends whatever a test left in the queue or running."""
+        """Ends whatever a test left in the queue or running, and takes its secrets away."""
 
         def empty() -> bool:
             jobs = self.get("/jobs", active="true", limit=1000)["jobs"]
@@ -132,6 +132,8 @@ class Lab:
             return not jobs
 
         eventually(empty)
+        for name in self.get("/secrets")["names"]:
+            self.http.delete(f"/secrets/{name}")
 
 
 def client(server: DanluServer, token: str | None) -> httpx.Client:

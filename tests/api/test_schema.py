@@ -50,10 +50,10 @@ CHECKS = [
 # against what the running server hands out.
 document = schemathesis.openapi.from_dict(create_app(cast(Services, None)).openapi())
 document.config.generation.with_security_parameters = False
-OPERATIONS = {
-    found.ok().label: found.ok()
-    for found in document.get_all_operations()
-    if found.ok().path != "/api/v1/server/shutdown"
+OPERATIONS: dict[str, Any] = {
+    f"{operation.method.upper()} {operation.path}": operation
+    for operation in (cast(Any, found).ok() for found in document.get_all_operations())
+    if operation.path != "/api/v1/server/shutdown"
 }
 
 
@@ -85,7 +85,7 @@ def test_every_answer_is_one_the_document_promises(
 
     @(few if label in COSTLY else bounded)
     @given(case=OPERATIONS[label].as_strategy(generation_mode=mode))
-    def ask(case: Case) -> None:
+    def ask(case: Case[Any]) -> None:
         _tame(case, known)
         case.call_and_validate(
             base_url=fuzzed.url, session=session, headers=headers, checks=CHECKS, timeout=PATIENCE
@@ -103,7 +103,7 @@ def test_every_answer_is_one_the_document_promises(
 def test_without_a_token_nothing_answers_but_the_door(label: str, fuzzed: DanluServer) -> None:
     @few
     @given(case=OPERATIONS[label].as_strategy(generation_mode=GenerationMode.POSITIVE))
-    def ask(case: Case) -> None:
+    def ask(case: Case[Any]) -> None:
         answer = case.call_and_validate(
             base_url=fuzzed.url, session=session, checks=CHECKS, timeout=PATIENCE
         )
@@ -114,7 +114,7 @@ def test_without_a_token_nothing_answers_but_the_door(label: str, fuzzed: DanluS
         ask()
 
 
-def _tame(case: Case, known: list[str]) -> None:
+def _tame(case: Case[Any], known: list[str]) -> None:
     """Half of the references exist, nothing waits for long, and no job of chance text runs."""
     label = case.operation.label
     parameters = case.path_parameters or {}
@@ -135,10 +135,9 @@ def _refused_wait(value: Any) -> bool:
     return value is not None and not (isinstance(value, int | float) and 0 <= value <= 300)
 
 
-def _hold(case: Case) -> None:
+def _hold(case: Case[Any]) -> None:
     body = case.body
-    small = isinstance(body, dict) and body.get("array") in (None, 1, 2, 3)
-    if small:
+    if isinstance(body, dict) and body.get("array") in (None, 1, 2, 3):
         body["held"] = True
     else:
         case.query = {**(case.query or {}), "dry_run": "true"}

@@ -4,65 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import ClientConnection, connect
 
 from danlu.engines.local.check import Abilities
 from tests.api.lab import PATIENCE, Job, Lab, eventually
+from tests.api.sockets import (
+    END,
+    INPUT,
+    RESIZE,
+    attach,
+    execute,
+    finish,
+    refusal,
+    resize,
+)
 from tests.engines.world import processes_with, token
-
-INPUT, STDOUT, STDERR, RESIZE, EXIT, END = (bytes([kind]) for kind in range(6))
-
-
-def dial(lab: Lab, path: str, bearer: str | None = None, **query: Any) -> ClientConnection:
-    url = lab.server.url.replace("http", "ws", 1) + f"/api/v1{path}?{urlencode(query)}"
-    headers = {"Authorization": f"Bearer {bearer or lab.server.token}"}
-    return connect(
-        url, additional_headers=headers, open_timeout=PATIENCE, close_timeout=5, proxy=None
-    )
-
-
-def attach(lab: Lab, job: Job, **query: Any) -> ClientConnection:
-    return dial(lab, f"/jobs/{job['id']}/attach", **query)
-
-
-def execute(lab: Lab, job: Job, *argv: str, **query: Any) -> ClientConnection:
-    return dial(lab, f"/jobs/{job['id']}/exec", argv=json.dumps(argv), **query)
-
-
-def resize(rows: int, cols: int) -> bytes:
-    return RESIZE + json.dumps({"rows": rows, "cols": cols}).encode()
-
-
-@dataclass
-class Done:
-    out: bytes = b""
-    err: bytes = b""
-    code: int | None = None
-    ended: bool = False
-
-
-def finish(socket: ClientConnection, until: Callable[[Done], bool] = lambda done: False) -> Done:
-    """Everything up to the exit code, or until enough was seen."""
-    done = Done()
-    while not done.ended and not until(done):
-        frame = socket.recv(timeout=PATIENCE)
-        assert isinstance(frame, bytes)
-        if frame[:1] == STDOUT:
-            done.out += frame[1:]
-        elif frame[:1] == STDERR:
-            done.err += frame[1:]
-        else:
-            assert frame[:1] == EXIT
-            done.code, done.ended = json.loads(frame[1:])["code"], True
-    return done
 
 
 @pytest.fixture
@@ -313,7 +272,7 @@ def test_frames_that_mean_nothing_do_no_harm(lab: Lab, running: Job) -> None:
 def test_what_is_no_command_is_refused_with_a_reason(
     lab: Lab, running: Job, argv: str, said: str
 ) -> None:
-    code, reason = _refusal(lab, f"/jobs/{running['id']}/exec", argv=argv)
+    code, reason = refusal(lab, f"/jobs/{running['id']}/exec", argv=argv)
     assert code == 4403
     assert said in reason
 
@@ -323,18 +282,8 @@ def test_what_does_not_run_cannot_be_entered(lab: Lab, running: Job) -> None:
     held = lab.submit(command="true", held=True)
     argv = json.dumps(["true"])
     for job in (ended, held):
-        code, reason = _refusal(lab, f"/jobs/{job['id']}/exec", argv=argv)
+        code, reason = refusal(lab, f"/jobs/{job['id']}/exec", argv=argv)
         assert (code, reason) == (4404, "It is not running")
-    assert _refusal(lab, f"/jobs/{ended['id']}/attach")[0] == 4404
-    assert _refusal(lab, "/jobs/nobody-1/exec", argv=argv) == (4404, "There is no job nobody-1")
-    assert _refusal(lab, f"/jobs/{running['id']}/exec", argv=argv, task=7)[0] == 4404
-
-
-def _refusal(lab: Lab, path: str, **query: Any) -> tuple[int, str]:
-    with dial(lab, path, **query) as socket:
-        try:
-            frame = socket.recv(timeout=PATIENCE)
-        except ConnectionClosed as closed:
-            assert closed.rcvd is not None
-            return closed.rcvd.code, closed.rcvd.reason
-    raise AssertionError(f"it was let in: {frame!r}")
+    assert refusal(lab, f"/jobs/{ended['id']}/attach")[0] == 4404
+    assert refusal(lab, "/jobs/nobody-1/exec", argv=argv) == (4404, "There is no job nobody-1")
+    assert refusal(lab, f"/jobs/{running['id']}/exec", argv=argv, task=7)[0] == 4404

@@ -250,19 +250,32 @@ def test_a_body_just_below_the_limit_is_accepted(lab: Lab) -> None:
             "grace": "30s",
             "kind": "service",
         },
-        {"command": "true", "secrets": {"KEY": "name"}, "stdin": "tty"},
+        {"command": "true", "secrets": {"KEY": "name"}},
     ],
 )
 def test_the_job_file_of_a_job_asks_for_the_same_job(lab: Lab, job: dict[str, Any]) -> None:
     first = lab.submit(name="clone", held=True, **job)
-    yaml = lab.http.get(f"/jobs/{first['id']}/spec")
+    yaml = lab.http.get(f"/jobs/clone-{first['number']}/spec")
     assert yaml.headers["content-type"].startswith("application/yaml")
     again = lab.http.post("/jobs", content=yaml.content, headers=YAML)
     assert again.status_code == 201, again.text
     second = again.json()["jobs"][0]
-    spec = lab.get(f"/jobs/{first['id']}/spec", format="json")
-    assert lab.get(f"/jobs/{second['id']}/spec", format="json") == spec
+    spec = lab.get(f"/jobs/clone-{first['number']}/spec", format="json")
+    assert lab.get(f"/jobs/clone-{second['number']}/spec", format="json") == spec
     assert lab.show(second)["spec"] == lab.show(first)["spec"] == spec
+
+
+def test_the_job_file_does_not_ask_for_the_terminal_of_the_first_run(lab: Lab) -> None:
+    job = lab.submit(command="true", stdin="tty", held=True)
+    assert "stdin" not in lab.get(f"/jobs/{job['id']}/spec", format="json")
+
+
+def test_one_element_of_an_array_runs_again_alone_and_the_array_as_a_whole(lab: Lab) -> None:
+    array = lab.submit_all({"name": "again", "command": "true", "array": "2,4,6", "held": True})
+    for ref, indexes in ((f"again-{array[0]['number']}", [2, 4, 6]), (array[1]["id"], [4])):
+        answer = lab.http.post(f"/jobs/{ref}/rerun")
+        assert answer.status_code == 201
+        assert [job["array_index"] for job in answer.json()["jobs"]] == indexes
 
 
 def test_a_job_runs_again_under_a_new_number(lab: Lab) -> None:

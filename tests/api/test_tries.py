@@ -39,9 +39,9 @@ def test_never_more_elements_than_the_limit_run_at_once(lab: Lab, tmp_path: Path
         most = max(most, int(lab.log(job)))
     assert most <= 3
     # And from the outside: an element starts only when others have ended.
-    ended = [lab.show(job)["attempts"][0] for job in jobs]
-    begins = [(each["created_at"], 1) for each in ended]
-    ends = [(each["ended_at"], -1) for each in ended]
+    attempts = [lab.show(job)["attempts"][0] for job in jobs]
+    begins = [(each["created_at"], 1) for each in attempts]
+    ends = [(each["ended_at"], -1) for each in attempts]
     active = peak = 0
     for _, change in sorted(begins + ends):
         active += change

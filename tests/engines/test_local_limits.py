@@ -1,12 +1,14 @@
-# ruff: noqa: ASYNC240 - a test may block its own loop
+# ruff: noqa: ASYNC221, ASYNC240 - a test may block its own loop
 """The local engine at limits: memory, floods of output, full disks."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -30,13 +32,19 @@ def fill(path: Path) -> None:
             file.write(bytes(4096))
 
 
-def mount_small(disk: Path, size: str) -> None:
+@contextlib.asynccontextmanager
+async def world_on_small_disk(disk: Path) -> AsyncIterator[World]:
     disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], check=True)
-
-
-def unmount(disk: Path) -> None:
-    subprocess.run(["umount", "-l", disk], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], check=True)
+    try:
+        world = World(conftest.with_namespaces, disk)
+        await world.start()
+        try:
+            yield world
+        finally:
+            await world.close()
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
 
 
 class TestLimits:
@@ -82,30 +90,22 @@ class TestLimits:
     @as_root
     async def test_a_full_disk(self, tmp_path: Path) -> None:
         """The gap in the log is marked, the status survives, new work is refused clearly."""
-        disk = tmp_path / "disk"
-        mount_small(disk, "2m")
-        try:
-            world = World(conftest.with_namespaces, disk)
-            await world.start()
-            await self._fill(world, disk)
-            await world.close()
-        finally:
-            unmount(disk)
+        async with world_on_small_disk(tmp_path / "disk") as world:
+            await self._fill_up_and_recover(world, tmp_path / "disk" / "stuffing")
 
-    async def _fill(self, world: World, disk: Path) -> None:
+    async def _fill_up_and_recover(self, world: World, stuffing: Path) -> None:
         attempt = await world.begin(
             shell("echo before; read x; head -c 50000 /dev/zero; read x; echo after; exit 7"),
             stdin=Stdin.PIPE,
         )
         await world.printed(attempt, b"before")
-        stuffing = disk / "stuffing"
         fill(stuffing)
         with pytest.raises(Unreachable, match=r"nothing was started: .*[Nn]o space"):
             launch = world.launch(argv("true"))
             await world.engine.launch(launch, world.engine.plan(launch))
         attached = await world.engine.attach(TaskRef(attempt, 0, JOB))
         await attached.send(b"\n")
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1)  # until the keeper has met the full disk
         stuffing.unlink()
         await attached.send(b"\n")
         assert (await world.ended(attempt))[0].exit_code == 7
@@ -117,18 +117,11 @@ class TestLimits:
 
     @as_root
     async def test_a_status_is_kept_on_a_disk_that_stays_full(self, tmp_path: Path) -> None:
-        disk = tmp_path / "disk"
-        mount_small(disk, "1m")
-        try:
-            world = World(conftest.with_namespaces, disk)
-            await world.start()
+        async with world_on_small_disk(tmp_path / "disk") as world:
             attempt = await world.begin(shell("read x; echo lost; exit 9"), stdin=Stdin.PIPE)
             attached = await world.engine.attach(TaskRef(attempt, 0, JOB))
-            fill(disk / "stuffing")
+            fill(tmp_path / "disk" / "stuffing")
             await attached.send(b"\n")
             assert (await world.ended(attempt))[0].exit_code == 9
             await world.restart()
             assert (await world.ended(attempt))[0].exit_code == 9
-            await world.close()
-        finally:
-            unmount(disk)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from danlu.engines.api import Seen
 from danlu.sched.api import TaskPlace, TaskShape, Waiting
 from danlu.spec.job import JobSpec, Role
-from danlu.store.rows import AttemptRow, JobRow
+from danlu.store.rows import AttemptRow, EventRow, JobRow
 
 
 @dataclass(slots=True, eq=False)
@@ -22,12 +22,17 @@ class Active:
     news: asyncio.Event = field(default_factory=asyncio.Event)
     driver: asyncio.Task[None] | None = None
     launched: bool = False
+    unwritten: list[EventRow] = field(default_factory=list)  # go into its next commit
     ending: bool = False  # its last commit is on the way
     limit_timer: asyncio.TimerHandle | None = None
 
     @property
     def id(self) -> str:
         return self.row.id
+
+    def take_unwritten(self) -> list[EventRow]:
+        events, self.unwritten = self.unwritten, []
+        return events
 
 
 def activate(row: JobRow, spec: JobSpec) -> Active:

@@ -125,7 +125,7 @@ class Attempts:
         row.state, row.reason, row.detail = what.state, outcome.reason, outcome.detail
         row.exit_code, row.ended_at = outcome.exit_code, now()
         actor = str((attempt.stop or {}).get("by", records.SYSTEM))
-        await self.rooms.persist(records.ended(row, attempt, actor))
+        await self.rooms.persist(records.ended(row, attempt, actor, job.take_unwritten()))
         self._gone(job)
 
     def _tries_again(self, row: JobRow, retries: int, retry: Retry) -> bool:
@@ -142,12 +142,13 @@ class Attempts:
         row = job.row
         pause = min(60.0, 2.0 ** (row.faults - 1)) if row.faults else 0.0
         row.state = State.QUEUED
-        await self.rooms.persist(records.requeued(row, attempt, now(), pause))
+        await self.rooms.persist(records.requeued(row, attempt, now(), pause, job.take_unwritten()))
         job.attempt, job.seen, job.ending = None, None, False
         en, zh, *_ = describe(outcome.reason, outcome.detail)
         numbers: dict[str, int | float | str] = {"seconds": pause, "why_en": en, "why_zh": zh}
         cause = Cause(CauseKind.RETRY_PAUSE, numbers=numbers) if pause else None
         self.rooms.queue.add(job, cause)
+        self.rooms.on_started(job)
         self.rooms.bulletin.post(job.id)
         self.rooms.wake.set()
         if pause:

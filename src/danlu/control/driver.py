@@ -40,6 +40,8 @@ from danlu.store.errors import StoreError
 from danlu.store.rows import AttemptRow
 
 LOG_TAIL = 64 * 1024
+SHORT = 0.02
+"""Seconds: a job that ends earlier has its start and its end in one commit."""
 
 
 async def drive(rooms: Rooms, job: Active, fresh: bool) -> Outcome:
@@ -48,18 +50,23 @@ async def drive(rooms: Rooms, job: Active, fresh: bool) -> Outcome:
     if fresh:
         await rooms.persist(records.started(job.row, attempt, attempt.created_at))
         rooms.bulletin.post(job.id)
-    write: asyncio.Task[None] | None = None
+    note: asyncio.Task[None] | None = None
     if attempt.started_at is None:
         refusal = await _launch(rooms, job, attempt)
         if refusal is not None:
             return refusal
-        write = _note_running(rooms, job, attempt)
+        note = _note_running(rooms, job, attempt)
     job.launched = True
+    rooms.bulletin.post(job.id)
     if attempt.stop is not None:
         await _stop(rooms, attempt, float(attempt.stop.get("grace", job.spec.grace)))
     tasks = await _watch(rooms, job, attempt)
-    if write is not None:
-        await write
+    if note is not None:
+        # It may still be waiting: then the start is written together with the end.
+        if job.unwritten:
+            note.cancel()
+        else:
+            await note
     return await _judge(rooms, job, attempt, tasks)
 
 
@@ -134,9 +141,11 @@ def _note_running(rooms: Rooms, job: Active, attempt: AttemptRow) -> asyncio.Tas
     if job.row.started_at is None:
         job.row.started_at = at
     job.row.state = State.STOPPING if attempt.stop else State.RUNNING
+    job.unwritten = [records.running_event(job.row, attempt, at)]
 
     async def note() -> None:
-        await rooms.persist(records.running(job.row, attempt, at))
+        await asyncio.sleep(SHORT)
+        await rooms.persist(records.running(job.row, attempt, at, job.take_unwritten()))
         rooms.bulletin.post(job.id)
         rooms.on_started(job)
 

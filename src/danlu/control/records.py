@@ -6,7 +6,7 @@ failed), so it only uses what it was given.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from danlu.spec.states import State
@@ -32,8 +32,11 @@ def started(row: JobRow, attempt: AttemptRow, at: float) -> Op:
     return op
 
 
-def running(row: JobRow, attempt: AttemptRow, at: float) -> Op:
-    event = EventRow(row.id, at, "started", SYSTEM, {"attempt": attempt.number})
+def running_event(row: JobRow, attempt: AttemptRow, at: float) -> EventRow:
+    return EventRow(row.id, at, "started", SYSTEM, {"attempt": attempt.number})
+
+
+def running(row: JobRow, attempt: AttemptRow, at: float, news: list[EventRow]) -> Op:
     # A stop may have been asked for while it started: that state is not overwritten.
     state = State.STOPPING if attempt.stop else State.RUNNING
     first = row.started_at
@@ -41,7 +44,7 @@ def running(row: JobRow, attempt: AttemptRow, at: float) -> Op:
     def op(tx: Tx) -> None:
         attempts.update_attempt(tx, attempt.id, state=state, started_at=at)
         jobs.update_job(tx, row.id, state=state, started_at=first)
-        events.append(tx, [event])
+        events.append(tx, news)
 
     return op
 
@@ -70,7 +73,9 @@ def attempt_ended(tx: Tx, attempt: AttemptRow) -> None:
     )
 
 
-def ended(row: JobRow, attempt: AttemptRow | None, actor: str) -> Op:
+def ended(
+    row: JobRow, attempt: AttemptRow | None, actor: str, before: Sequence[EventRow] = ()
+) -> Op:
     data = {"state": row.state, "reason": row.reason, "detail": row.detail, "code": row.exit_code}
     event = EventRow(row.id, row.ended_at or 0.0, "ended", actor, data)
     changes = {
@@ -88,12 +93,14 @@ def ended(row: JobRow, attempt: AttemptRow | None, actor: str) -> Op:
         if attempt is not None:
             attempt_ended(tx, attempt)
         jobs.update_job(tx, row.id, **changes)
-        events.append(tx, [event])
+        events.append(tx, [*before, event])
 
     return op
 
 
-def requeued(row: JobRow, attempt: AttemptRow, at: float, pause: float) -> Op:
+def requeued(
+    row: JobRow, attempt: AttemptRow, at: float, pause: float, before: Sequence[EventRow] = ()
+) -> Op:
     data = {
         "attempt": attempt.number,
         "reason": attempt.reason,
@@ -101,12 +108,17 @@ def requeued(row: JobRow, attempt: AttemptRow, at: float, pause: float) -> Op:
         "pause": pause,
     }
     event = EventRow(row.id, at, "requeued", SYSTEM, data)
-    changes = {"state": State.QUEUED, "failures": row.failures, "faults": row.faults}
+    changes = {
+        "state": State.QUEUED,
+        "started_at": row.started_at,
+        "failures": row.failures,
+        "faults": row.faults,
+    }
 
     def op(tx: Tx) -> None:
         attempt_ended(tx, attempt)
         jobs.update_job(tx, row.id, **changes)
-        events.append(tx, [event])
+        events.append(tx, [*before, event])
 
     return op
 

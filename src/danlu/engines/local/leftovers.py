@@ -107,7 +107,9 @@ def end_groups(bases: Iterable[str], live: frozenset[str]) -> int:
         with contextlib.suppress(OSError):
             for entry in list(os.scandir(base)):
                 attempt = entry.name.rpartition(".")[0]
-                if entry.is_dir() and attempt and attempt not in live | {"trial"}:
+                if attempt == cgroup.SPARE:
+                    cgroup.remove([entry.path])  # fails while its keeper waits there
+                elif entry.is_dir() and attempt and attempt not in live | {"trial"}:
                     count += bool(cgroup.members([entry.path]))
                     cgroup.end([entry.path])
     return count

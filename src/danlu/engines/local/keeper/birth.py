@@ -31,8 +31,16 @@ class Around:
         self.uid = os.getuid()
 
 
-def begin(around: Around) -> int:
-    """What a keeper does before it knows its task; a descriptor that tells of signals."""
+class Start:
+    """What a keeper has before it knows its task."""
+
+    def __init__(self, woken: int, seat: cgroup.Seat | None) -> None:
+        self.woken = woken  # a descriptor that tells of signals
+        self.seat = seat
+
+
+def begin(around: Around, ahead: bool = False) -> Start:
+    """What a keeper does before it knows its task. `ahead`: there is time."""
     os.setsid()
     linux.set_name(b"danlu-keeper")
     woken = _catch_signals()
@@ -41,7 +49,10 @@ def begin(around: Around) -> int:
         os.dup2(null, fd)
     if around.namespaces:
         sandbox.begin(around.stage)
-    return woken
+    seat = None
+    if ahead and around.namespaces and around.groups is not None:
+        seat = around.groups.sit_down(int(os.readlink("/proc/self")))
+    return Start(woken, seat)
 
 
 def _catch_signals() -> int:

@@ -9,6 +9,9 @@ import time
 
 _PERIOD = 100_000
 KEEPERS = "keepers"  # a group without limits, for the keepers themselves
+SPARE = "spare"  # begins the names of groups that wait for a task, as their keepers do
+_ROOMY = 64 << 20  # bytes: in a smaller group a keeper would take too much of it
+_LAST_TO_KILL = "-999"
 
 
 class Groups:
@@ -22,10 +25,44 @@ class Groups:
         """The folders of one group; controllers mounted together share one."""
         return [f"{base}/{name}" for base in dict.fromkeys(self.bases.values())]
 
-    def make(self, name: str, memory: int, cpus: float) -> Group:
-        for folder in self.folders(name):
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(folder)
+    def sit_down(self, host_pid: int) -> Seat | None:
+        """Makes a group and enters it before the task is known.
+
+        Entering waits for every CPU to notice, which takes longer than all the rest of a start.
+        Only groups of the first version can be given their name later.
+        """
+        if self.version != 1:
+            return None
+        seat = Seat(f"{SPARE}.{host_pid}")
+        try:
+            for folder in self.folders(seat.name):
+                _make_folder(folder)
+                put(folder, "cgroup.procs", 0)
+        except OSError:
+            return None
+        return seat
+
+    def make(self, name: str, memory: int, cpus: float, seat: Seat | None = None) -> Group:
+        inside = seat is not None and self._rename(seat.name, name)
+        if not inside:
+            for folder in self.folders(name):
+                _make_folder(folder)
+        self._limit(name, memory, cpus)
+        group = Group(self.folders(name))
+        if inside:
+            group.inside = seat
+            group.stays = not memory or memory >= _ROOMY
+        return group
+
+    def _rename(self, old: str, new: str) -> bool:
+        try:
+            for before, after in zip(self.folders(old), self.folders(new), strict=True):
+                os.rename(before, after)
+        except OSError:
+            return False
+        return True
+
+    def _limit(self, name: str, memory: int, cpus: float) -> None:
         if memory and "memory" in self.bases:
             folder = f"{self.bases['memory']}/{name}"
             if self.version == 1:
@@ -42,7 +79,23 @@ class Groups:
             else:
                 put(folder, "cpu.weight", min(10_000, max(1, int(cpus * 100))))
                 put(folder, "cpu.max", f"{quota} {_PERIOD}")
-        return Group(self.folders(name))
+
+
+class Seat:
+    """A keeper's place in a group. When memory runs out there, it is the last to be killed."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._usual = "0"
+        with contextlib.suppress(OSError):
+            with open("/proc/self/oom_score_adj", encoding="ascii") as file:
+                self._usual = file.read().strip()
+            put("/proc/self", "oom_score_adj", _LAST_TO_KILL)
+
+    def is_not_for(self, pid: int | str) -> None:
+        """What the keeper starts is as likely to be killed as anything else."""
+        with contextlib.suppress(OSError):
+            put(f"/proc/{pid}", "oom_score_adj", self._usual)
 
 
 class Group:
@@ -50,6 +103,8 @@ class Group:
 
     def __init__(self, folders: list[str]) -> None:
         self.folders = folders
+        self.inside: Seat | None = None  # the keeper is in it already
+        self.stays = False  # and need not leave it
         self._doors = [os.open(f"{f}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC) for f in folders]
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         outside = [f"{os.path.dirname(folder)}/{KEEPERS}/cgroup.procs" for folder in folders]
@@ -57,10 +112,15 @@ class Group:
         self._parents = [os.open(os.path.dirname(folder), flags) for folder in folders]
 
     def enter(self) -> None:
+        if self.inside is not None:
+            return
         for door in self._doors:
             os.write(door, b"0")
 
     def leave(self) -> None:
+        if self.stays:
+            return
+        self.inside = None
         for way in self._ways_out:
             with contextlib.suppress(OSError):
                 os.write(way, b"0")
@@ -69,6 +129,15 @@ class Group:
         for folder, parent in zip(self.folders, self._parents, strict=True):
             with contextlib.suppress(OSError):
                 os.rmdir(os.path.basename(folder), dir_fd=parent)
+
+
+def _make_folder(folder: str) -> None:
+    with contextlib.suppress(FileExistsError):
+        try:
+            os.mkdir(folder)
+        except FileNotFoundError:  # somebody tidied up while nothing ran
+            os.makedirs(f"{os.path.dirname(folder)}/{KEEPERS}", exist_ok=True)
+            os.mkdir(folder)
 
 
 def put(folder: str, name: str, value: object) -> None:

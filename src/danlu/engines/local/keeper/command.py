@@ -80,7 +80,10 @@ class Starter:
         if self._group is not None:
             self._group.enter()
         try:
-            return _run(go, self._task["workdir"], words, run_as, env)
+            pid = _run(go, self._task["workdir"], words, run_as, env)
+            if self._group is not None and self._group.inside is not None:
+                self._group.inside.is_not_for(pid)
+            return pid
         finally:
             if self._group is not None:
                 self._group.leave()
@@ -118,6 +121,8 @@ class Starter:
             os.dup2(fd, target)
         if self._group is not None:
             self._group.enter()
+            if self._group.inside is not None:
+                self._group.inside.is_not_for("self")
         os.umask(0o022)
         uid = self._task["uid"]
         if self._task["drop"]:

@@ -28,7 +28,7 @@ from danlu.engines.local.keeper import (
     session,
     tree,
 )
-from danlu.engines.local.keeper.birth import Around
+from danlu.engines.local.keeper.birth import Around, Start
 
 _PIPE = 1 << 20
 _TERM, _CONT = int(signal.SIGTERM), int(signal.SIGCONT)
@@ -37,12 +37,12 @@ _PEERS_GRACE = 5.0  # for the other processes of a task when one has failed
 
 
 def keep(
-    around: Around, folder: str, task: dict[str, Any], logs: list[int], go: int, woken: int
+    around: Around, folder: str, task: dict[str, Any], logs: list[int], go: int, start: Start
 ) -> None:
     """The rest of a keeper's life. `go`: a pipe that says the gang is whole, or -1."""
     if go >= 0 and not os.read(go, 1):
         return
-    keeper = Keeper(around, folder, task, logs, woken)
+    keeper = Keeper(around, folder, task, logs, start)
     if not keeper.claim():
         return
     try:
@@ -53,9 +53,10 @@ def keep(
 
 class Keeper:
     def __init__(
-        self, around: Around, folder: str, task: dict[str, Any], logs: list[int], woken: int
+        self, around: Around, folder: str, task: dict[str, Any], logs: list[int], start: Start
     ) -> None:
-        self._woken = woken
+        self._woken = start.woken
+        self._seat = start.seat
         self._around = around
         self._folder = folder
         self._task = task
@@ -115,7 +116,8 @@ class Keeper:
         task = self._task
         self._inputs = inputs.Inputs(self._folder, task)
         if self._around.groups is not None:
-            self._group = self._around.groups.make(self._name(), task["memory"], task["cpus"])
+            groups, memory, cpus = self._around.groups, task["memory"], task["cpus"]
+            self._group = groups.make(self._name(), memory, cpus, self._seat)
         if self._around.namespaces:
             around = self._around
             sandbox.enter(around.stage, task["mounts"], around.hide, task["shm"])

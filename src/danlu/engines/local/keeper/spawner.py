@@ -27,7 +27,7 @@ from danlu.engines.local.keeper.reserve import Reserve, wait
 
 LENGTH = struct.Struct("!I")
 _LOCK_PATIENCE = 1.0
-_IDLE = 30  # milliseconds without a message before the reserve is filled up
+_IDLE = 5  # milliseconds without a message before the reserve is filled up
 
 
 class Refusal(Exception):
@@ -234,13 +234,13 @@ class Spawner:
 
     def _be_spare(self, conn: socket.socket) -> NoReturn:
         try:
-            woken = begin(self._around)
+            start = begin(self._around, ahead=True)
             given = wait(conn)
             if given is not None:
                 body, number, logs, go = given
                 message = json.loads(body)
                 folder = f"{self._run}/{message['attempt']}"
-                keep(self._around, folder, message["tasks"][number], logs, go, woken)
+                keep(self._around, folder, message["tasks"][number], logs, go, start)
         finally:
             os._exit(0)
 
