@@ -98,6 +98,14 @@ def test_a_retried_job_counts_only_once_it_is_settled(lab: Lab, tmp_path: Path) 
     assert lab.wait(failed)["reason"] == "dependency_failed"
 
 
+def test_a_job_that_fails_at_once_and_is_tried_again_has_started(lab: Lab) -> None:
+    first = lab.submit(name="hasty", command="exit 1", retries=100, held=True)
+    job = lab.submit(command="true", after=[{"job": _ref(first), "when": "started"}])
+    lab.post(first, "release")
+    assert lab.wait(job)["state"] == "succeeded"
+    assert lab.wait(first)["ended_at"] > lab.show(job)["started_at"]
+
+
 def test_waiting_for_an_array_means_all_its_elements(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     command = f"[ $DANLU_ARRAY_INDEX = 0 ] || {{ {wait_for_file(go)}; }}"

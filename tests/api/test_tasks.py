@@ -231,7 +231,8 @@ def test_when_one_task_fails_the_others_are_stopped_and_it_is_named(lab: Lab) ->
     assert processes_with(name) == []
     tasks = lab.show(job)["tasks"]
     assert tasks[1]["exit_code"] == 9
-    assert [tasks[index]["exit_code"] for index in (0, 2)] == [143, 143]
+    # None: it was stopped before it had begun.
+    assert {tasks[index]["exit_code"] for index in (0, 2)} <= {143, None}
 
 
 def test_a_gang_with_a_failed_task_is_tried_again_as_a_whole(lab: Lab) -> None:

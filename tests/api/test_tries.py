@@ -28,7 +28,7 @@ def test_an_array_takes_ranges_and_lists(lab: Lab) -> None:
 def test_never_more_elements_than_the_limit_run_at_once(lab: Lab, tmp_path: Path) -> None:
     # Each notes how many there are while it runs.
     command = (
-        f"mkdir {tmp_path}/on.$DANLU_ARRAY_INDEX; ls -d {tmp_path}/on.* | wc -l;"
+        f"mkdir {tmp_path}/on.$DANLU_ARRAY_INDEX; set -- {tmp_path}/on.*; echo $#;"
         f" sleep 0.1; rmdir {tmp_path}/on.$DANLU_ARRAY_INDEX"
     )
     jobs = lab.submit_all({"command": command, "array": "0-9%3"})

@@ -33,13 +33,19 @@ class Attempts:
         self._gone = gone  # called when a job has ended for good
 
     def begin(self, job: Active, start: Start) -> None:
+        if self.prepare(job, start):
+            self.rooms.queue.remove(job)
+            self.drive(job, fresh=True)
+
+    def prepare(self, job: Active, start: Start) -> bool:
+        """Takes the room for an attempt; nothing is written yet."""
         rooms = self.rooms
         try:
             places = self._places(job, start)
         except Unreachable as trouble:
             log.warning("%s cannot start yet: %s", job.row.ref, trouble)
             asyncio.get_running_loop().call_later(1.0, rooms.wake.set)
-            return
+            return False
         attempt = AttemptRow(
             id=uuid7(),
             job_id=job.id,
@@ -49,12 +55,11 @@ class Attempts:
             places=places,
             created_at=now(),
         )
-        rooms.queue.remove(job)
         job.attempt, job.seen, job.launched = attempt, None, False
         job.row.attempt = attempt.number
         job.row.state = State.STARTING
         self.occupy(job, attempt)
-        self.drive(job, fresh=True)
+        return True
 
     def _places(self, job: Active, start: Start) -> list[dict[str, Any]]:
         """The decision as it is stored: cards chosen, ports leased."""
@@ -89,7 +94,7 @@ class Attempts:
         )
         rooms.queue.count_start(job, 1)
 
-    def _vacate(self, job: Active, attempt: AttemptRow) -> None:
+    def vacate(self, job: Active, attempt: AttemptRow) -> None:
         rooms = self.rooms
         if rooms.attempts.pop(attempt.id, None) is None:
             return
@@ -109,7 +114,7 @@ class Attempts:
             job.limit_timer.cancel()
             job.limit_timer = None
         job.ending = True
-        self._vacate(job, attempt)
+        self.vacate(job, attempt)
         await self._conclude(job, attempt, outcome)
         with contextlib.suppress(Unreachable):
             await self.rooms.engine.forget(attempt.id)
@@ -148,7 +153,6 @@ class Attempts:
         numbers: dict[str, int | float | str] = {"seconds": pause, "why_en": en, "why_zh": zh}
         cause = Cause(CauseKind.RETRY_PAUSE, numbers=numbers) if pause else None
         self.rooms.queue.add(job, cause)
-        self.rooms.on_started(job)
         self.rooms.bulletin.post(job.id)
         self.rooms.wake.set()
         if pause:

@@ -20,7 +20,7 @@ from danlu.control.driver import absent, current
 from danlu.control.outcome import Outcome
 from danlu.control.rooms import Rooms, log, now
 from danlu.engines.api import Inventory, Observation, Unreachable
-from danlu.sched.api import Policy, Running, Snapshot
+from danlu.sched.api import Policy, Running, Snapshot, Waiting
 from danlu.sched.decide import decide
 from danlu.spec.codec import from_values
 from danlu.spec.defaults import Defaults
@@ -101,10 +101,28 @@ class Controller:
             job.row = row
             row.spec = {}
             self.rooms.jobs[row.id] = job
+            if job.attempt is not None:
+                self.attempts.drive(job, fresh=False)
+                continue
             self.dependencies.watch(job)
             self.rooms.queue.add(job)
         self.dependencies.settle_soon()
         self.rooms.wake.set()
+
+    def start_ahead(self, job: Active) -> bool:
+        """Where nobody waits and there is room, a new job and its start share one commit."""
+        row, rooms = job.row, self.rooms
+        if rooms.queue.waiting or job.spec.after or row.held or row.array_id is not None:
+            return False
+        waiting = Waiting(job.id, "", row.owner, 0, row.priority, job.shapes)
+        decision = decide(Snapshot(now(), rooms.ledger.states(), [waiting]), self.policy)
+        return bool(decision.starts) and self.attempts.prepare(job, decision.starts[0])
+
+    def take_back(self, job: Active) -> None:
+        """A start ahead whose commit did not come about."""
+        if job.attempt is not None:
+            self.attempts.vacate(job, job.attempt)
+            job.attempt = None
 
     async def stop(self, job: Active, by: str, grace: float | None = None) -> None:
         """Acknowledged means: it will end, whatever happens to the server."""

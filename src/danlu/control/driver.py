@@ -48,7 +48,7 @@ async def drive(rooms: Rooms, job: Active, fresh: bool) -> Outcome:
     """Returns how the attempt ended, once every task of it has."""
     attempt = current(job)
     if fresh:
-        await rooms.persist(records.started(job.row, attempt, attempt.created_at))
+        await rooms.persist(records.started(job.row, attempt))
         rooms.bulletin.post(job.id)
     note: asyncio.Task[None] | None = None
     if attempt.started_at is None:
@@ -65,6 +65,7 @@ async def drive(rooms: Rooms, job: Active, fresh: bool) -> Outcome:
         # It may still be waiting: then the start is written together with the end.
         if job.unwritten:
             note.cancel()
+            rooms.on_started(job)  # it may be tried again; who waits for its start need not
         else:
             await note
     return await _judge(rooms, job, attempt, tasks)

@@ -6,7 +6,7 @@ failed), so it only uses what it was given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from danlu.spec.states import State
@@ -19,10 +19,13 @@ SYSTEM = "danlu"
 Op = Callable[[Tx], None]
 
 
-def started(row: JobRow, attempt: AttemptRow, at: float) -> Op:
-    event = EventRow(
-        row.id, at, "placed", SYSTEM, {"attempt": attempt.number, "places": attempt.places}
-    )
+def placed_event(row: JobRow, attempt: AttemptRow) -> EventRow:
+    data = {"attempt": attempt.number, "places": attempt.places}
+    return EventRow(row.id, attempt.created_at, "placed", SYSTEM, data)
+
+
+def started(row: JobRow, attempt: AttemptRow) -> Op:
+    event = placed_event(row, attempt)
 
     def op(tx: Tx) -> None:
         attempts.insert_attempt(tx, attempt)
@@ -133,14 +136,23 @@ def held(row: JobRow, hold: bool, by: str, at: float) -> Op:
     return op
 
 
-def submitted(rows: list[JobRow], by: str, notes: list[dict[str, str]]) -> Callable[[Tx], Any]:
-    def op(tx: Tx) -> Any:
+def submitted(
+    rows: list[JobRow], by: str, begun: Mapping[str, AttemptRow]
+) -> Callable[[Tx], list[jobs.Inserted]]:
+    """`begun`: attempts of those that start at once, by job."""
+
+    def op(tx: Tx) -> list[jobs.Inserted]:
         stored = jobs.insert_jobs(tx, rows)
-        fresh = [row for row, new in stored if new]
-        data: dict[str, Any] = {"notes": notes} if notes else {}
-        events.append(
-            tx, [EventRow(row.id, row.submitted_at, "submitted", by, data) for row in fresh]
-        )
+        news = []
+        for row, new in stored:
+            if not new:
+                continue
+            news.append(EventRow(row.id, row.submitted_at, "submitted", by))
+            attempt = begun.get(row.id)
+            if attempt is not None:
+                attempts.insert_attempt(tx, attempt)
+                news.append(placed_event(row, attempt))
+        events.append(tx, news)
         return stored
 
     return op

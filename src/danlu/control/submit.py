@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from danlu.control import records
 from danlu.control.active import Active, shapes_of
@@ -23,6 +24,7 @@ from danlu.spec.errors import Finding, spec_error
 from danlu.spec.ids import uuid7
 from danlu.spec.job import Dependency, JobSpec
 from danlu.spec.states import State
+from danlu.store import jobs as job_store
 from danlu.store.errors import StoreFull
 from danlu.store.rows import JobRow
 
@@ -49,11 +51,30 @@ class Submitter:
                 rows.append(row)
                 # The same id twice in one request: the first is the one that is stored.
                 actives.setdefault(row.id, Active(row, spec, shapes))
-        stored = await self._controller.rooms.store.write(records.submitted(rows, owner, []))
+        stored = await self._store(rows, actives, owner)
         fresh = [row for row, new in stored if new]
         shown = [replace(row) for row, _ in stored]
         self._controller.enqueue(fresh, [actives[row.id] for row in fresh])
         return shown, bool(fresh)
+
+    async def _store(
+        self, rows: list[JobRow], jobs: dict[str, Active], owner: str
+    ) -> list[job_store.Inserted]:
+        """Writes them, together with the start of those that can start at once."""
+        controller = self._controller
+        begun = list(takewhile(controller.start_ahead, jobs.values()))
+        attempts = {job.id: job.attempt for job in begun if job.attempt is not None}
+        try:
+            op = records.submitted(rows, owner, attempts)
+            stored = await controller.rooms.store.write(op)
+        except BaseException:
+            for job in begun:
+                controller.take_back(job)
+            raise
+        for row, new in stored:
+            if not new and row.id in attempts:
+                controller.take_back(jobs[row.id])
+        return stored
 
     async def preview(self, request: Submission, owner: str, number: int, of: int) -> Explanation:
         """What would happen to it now; nothing is queued."""

@@ -17,6 +17,11 @@ _EVENT = struct.Struct("iIII")
 _SLOW = 1.0  # seconds between looks where the kernel does not tell
 
 
+def log_path(folder: str, job_id: str, attempt_id: str, task: int, stream: str) -> str:
+    """Few folders with many files: making a folder for each job would cost more than its log."""
+    return f"{folder}/{job_id[-2:]}/{job_id}.{attempt_id}.{task}.{stream}"
+
+
 class LogFiles:
     def __init__(self, data: Path) -> None:
         self._folder = str(data / "logs")
@@ -24,10 +29,10 @@ class LogFiles:
     def path(self, task: TaskRef, stream: str) -> str:
         if stream not in ("out", "err"):
             raise ValueError(f"no stream {stream!r}: a task has out and, on request, err")
-        name = f"{task.attempt_id}.{task.task}.{stream}"
         if task.job_id:
-            return f"{self._folder}/{task.job_id}/{name}"
-        found = glob.glob(f"{glob.escape(self._folder)}/*/{glob.escape(name)}")
+            return log_path(self._folder, task.job_id, task.attempt_id, task.task, stream)
+        name = f"{task.attempt_id}.{task.task}.{stream}"
+        found = glob.glob(f"{glob.escape(self._folder)}/*/*.{glob.escape(name)}")
         return found[0] if found else f"{self._folder}/-/{name}"
 
     def size(self, task: TaskRef, stream: str) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 from danlu.engines.api import HostMount, Identity, Launch, Place, Plan, Refused, TaskLaunch
 from danlu.engines.local.check import Abilities
 from danlu.engines.local.config import LocalConfig
+from danlu.engines.local.logs import log_path
 from danlu.engines.peers import peer_variables
 from danlu.spec.job import RunAs
 
@@ -101,7 +102,7 @@ def _task(
     if ground.config.log_cap is not None:
         cap = min(cap, ground.config.log_cap)
     streams = ("out", "err") if task.split_output and task.stdin != "tty" else ("out",)
-    log = f"{ground.config.data}/logs/{launch.job_id}/{launch.attempt_id}.{task.index}"
+    logs = f"{ground.config.data}/logs"
     return {
         "index": task.index,
         "node": place.node,
@@ -133,7 +134,10 @@ def _task(
         "memory": task.resources.memory,
         "cpus": task.resources.cpus,
         "stdin": task.stdin.value,
-        "logs": [f"{log}.{stream}" for stream in streams],
+        "logs": [
+            log_path(logs, launch.job_id, launch.attempt_id, task.index, stream)
+            for stream in streams
+        ],
         "log_cap": cap,
         "drop": boxed or os.geteuid() == 0,
         **_identity(identity),

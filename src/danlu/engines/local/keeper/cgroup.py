@@ -48,11 +48,8 @@ class Groups:
             for folder in self.folders(name):
                 _make_folder(folder)
         self._limit(name, memory, cpus)
-        group = Group(self.folders(name))
-        if inside:
-            group.inside = seat
-            group.stays = not memory or memory >= _ROOMY
-        return group
+        stays = not memory or memory >= _ROOMY
+        return Group(self.folders(name), seat if inside else None, stays)
 
     def _rename(self, old: str, new: str) -> bool:
         try:
@@ -74,7 +71,8 @@ class Groups:
             folder = f"{self.bases['cpu']}/{name}"
             quota = max(1000, int(cpus * _PERIOD))
             if self.version == 1:
-                put(folder, "cpu.shares", max(2, int(cpus * 1024)))
+                if cpus != 1:  # one CPU has the share that every group begins with
+                    put(folder, "cpu.shares", max(2, int(cpus * 1024)))
                 put(folder, "cpu.cfs_quota_us", quota)
             else:
                 put(folder, "cpu.weight", min(10_000, max(1, int(cpus * 100))))
@@ -99,34 +97,43 @@ class Seat:
 
 
 class Group:
-    """One task's group, by descriptors: in the task's own root cgroups cannot be written."""
+    """One task's group, by descriptors: in the task's own root cgroups cannot be written.
 
-    def __init__(self, folders: list[str]) -> None:
+    `inside`: the keeper is in it already. `stays`: and has no need to leave it.
+    """
+
+    def __init__(self, folders: list[str], inside: Seat | None = None, stays: bool = False) -> None:
         self.folders = folders
-        self.inside: Seat | None = None  # the keeper is in it already
-        self.stays = False  # and need not leave it
-        self._doors = [os.open(f"{f}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC) for f in folders]
+        self.inside = inside
+        self._doors: list[int] = []
+        self._ways_out: list[int] = []
+        self._parents: list[int] = []
+        if inside is None or not stays:
+            self._open()
+
+    def _open(self) -> None:
+        bases = [os.path.dirname(folder) for folder in self.folders]
+        flags = os.O_WRONLY | os.O_CLOEXEC
+        self._doors = [os.open(f"{folder}/cgroup.procs", flags) for folder in self.folders]
+        self._ways_out = [os.open(f"{base}/{KEEPERS}/cgroup.procs", flags) for base in bases]
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-        outside = [f"{os.path.dirname(folder)}/{KEEPERS}/cgroup.procs" for folder in folders]
-        self._ways_out = [os.open(path, os.O_WRONLY | os.O_CLOEXEC) for path in outside]
-        self._parents = [os.open(os.path.dirname(folder), flags) for folder in folders]
+        self._parents = [os.open(base, flags) for base in bases]
 
     def enter(self) -> None:
-        if self.inside is not None:
-            return
-        for door in self._doors:
-            os.write(door, b"0")
+        if self.inside is None:
+            for door in self._doors:
+                os.write(door, b"0")
 
     def leave(self) -> None:
-        if self.stays:
-            return
-        self.inside = None
+        if self._ways_out:
+            self.inside = None
         for way in self._ways_out:
             with contextlib.suppress(OSError):
                 os.write(way, b"0")
 
     def remove(self) -> None:
-        for folder, parent in zip(self.folders, self._parents, strict=True):
+        """Where the keeper stays, this is left to the server."""
+        for folder, parent in zip(self.folders, self._parents, strict=False):
             with contextlib.suppress(OSError):
                 os.rmdir(os.path.basename(folder), dir_fd=parent)
 
