@@ -17,6 +17,7 @@ from danlu.engines.local.config import (
     machine_cpus,
     machine_memory,
 )
+from danlu.server.files import context_path
 from danlu.spec.defaults import Defaults
 from danlu.spec.errors import Wrong
 from danlu.spec.units import parse_duration, parse_size
@@ -64,6 +65,7 @@ class ServerConfig:
             userns=self.namespaces,
             cgroups=self.cgroups,
             log_cap=self.defaults.max_log_cap,
+            hide=(context_path().parent,),  # it holds the admin's token
         )
         return config if self.ports is None else replace(config, port_range=self.ports)
 
