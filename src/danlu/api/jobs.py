@@ -117,7 +117,7 @@ async def list_jobs(
     )
     more = len(rows) > limit
     rows = rows[:limit]
-    views = [job_view(row, _running_attempt(our, row)) for row in rows]
+    views = [job_view(_as_it_is(our, row), _running_attempt(our, row)) for row in rows]
     return {"jobs": views, "next": rows[-1].seq if more else None}
 
 
@@ -148,7 +148,7 @@ async def wait(
     while not row.state.final:
         waiter = bulletin.subscribe(row.id)
         fresh = await our.lookup.job(row.id)
-        row = fresh or row
+        row = _as_it_is(our, fresh or row)
         left = deadline - time.monotonic()
         if row.state.final or left <= 0:
             bulletin.unsubscribe(row.id, waiter)
@@ -255,12 +255,20 @@ async def several(our: Services, who: Principal, ref: str) -> list[JobRow]:
     if not rows:
         shown = ref.replace("~", "/")[:100]
         raise not_found(f"job {shown}", f"任务 {shown}")
-    return rows
+    return [_as_it_is(our, row) for row in rows]
 
 
 async def one(our: Services, who: Principal, ref: str) -> JobRow:
     """The job a reference names; of an array, its first element."""
     return (await several(our, who, ref))[0]
+
+
+def _as_it_is(our: Services, row: JobRow) -> JobRow:
+    """That a task runs is a fact of the engine; the database learns of it a moment later."""
+    job = our.controller.rooms.jobs.get(row.id)
+    if row.state is State.STARTING and job is not None and job.launched:
+        return replace(row, state=job.row.state, started_at=job.row.started_at)
+    return row
 
 
 def _once_more(rows: list[JobRow]) -> JobSpec:

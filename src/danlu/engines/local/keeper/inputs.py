@@ -23,6 +23,7 @@ class Inputs:
         self._attached: dict[int, tuple[socket.socket, frames.Reader]] = {}
         self._listener: socket.socket | None = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.stdin = -1  # where the task's input is written: a pipe or its terminal
+        self.sized = False  # somebody said how large the terminal is
         try:
             os.chdir(folder)  # a socket's path may be 108 bytes at most
             self._listener.bind(f"{task['index']}.sock")
@@ -120,6 +121,7 @@ class Inputs:
                 self._end_wanted = True
             elif kind == frames.RESIZE and self._tty:
                 session.resize(self.stdin, body)
+                self.sized = True
         self._feed()
 
     def _feed(self) -> None:

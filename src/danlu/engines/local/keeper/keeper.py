@@ -33,6 +33,7 @@ from danlu.engines.local.keeper.birth import Around, Start
 _PIPE = 1 << 20
 _TERM, _CONT = int(signal.SIGTERM), int(signal.SIGCONT)
 _STATUS_TRIES = 600
+_PERSON_PATIENCE = 1.0  # seconds
 _PEERS_GRACE = 5.0  # for the other processes of a task when one has failed
 
 
@@ -138,6 +139,8 @@ class Keeper:
         task = self._task
         tty = task["stdin"] == "tty"
         theirs = self._open_terminal() if tty else self._open_pipes()
+        if tty:
+            self._wait_for_person()
         starter = command.Starter(task, self._group)
         for env in task["processes"]:
             try:
@@ -176,6 +179,18 @@ class Keeper:
         self._inputs.stdin = master
         self._sources[master] = self._logs[0]
         return (slave, slave, slave)
+
+    def _wait_for_person(self) -> None:
+        """A terminal's size comes with whoever attaches; if nobody comes, it starts all the same."""
+        limit = time.monotonic() + _PERSON_PATIENCE
+        while not self._inputs.sized and (left := limit - time.monotonic()) > 0:
+            poll = select.poll()
+            poll.register(self._woken, select.POLLIN)
+            self._inputs.register(poll)
+            ready = dict(poll.poll(left * 1000))
+            self._inputs.handle(ready, self._sources, self._group)
+            if self._woken in ready:
+                return  # most likely an order to stop: it is followed as soon as there is a command
 
     # -- while it runs ------------------------------------------------------------------------
 
