@@ -181,7 +181,7 @@ class Keeper:
         return (slave, slave, slave)
 
     def _wait_for_person(self) -> None:
-        """Its size comes with whoever attaches; if nobody comes, the command starts all the same."""
+        """Its size comes with whoever attaches; if nobody does, the command starts all the same."""
         limit = time.monotonic() + _PERSON_PATIENCE
         while not self._inputs.sized and (left := limit - time.monotonic()) > 0:
             poll = select.poll()
