@@ -16,6 +16,7 @@ import pytest
 
 from danlu.engines.local.keeper import record
 from tests.reliability.conftest import SLOTS
+from tests.support.disks import freezable_folder, immutable
 from tests.support.postgres import PostgresServer
 from tests.support.server import DanluServer
 
@@ -96,35 +97,33 @@ def test_a_full_disk_loses_no_status_marks_the_gap_and_refuses_new_work(small_di
 
 
 @needs_root
-def test_a_read_only_database_is_told_and_recovers_by_itself(
-    server: DanluServer, tmp_path: Path
-) -> None:
-    log = server.data / "danlu.db-wal"
-    if not immutable("+", log):
-        pytest.skip("this file system cannot make a file read-only under its writer")
-    immutable("-", log)
-    flag = tmp_path / "go"
+def test_a_read_only_database_is_told_and_recovers_by_itself(tmp_path: Path) -> None:
+    with freezable_folder(tmp_path) as folder:
+        config = f'[database]\nurl = "sqlite:///{folder}/danlu.db"\n{SLOTS}'
+        server = DanluServer(tmp_path / "data", config).start()
+        try:
+            _freeze_and_thaw(server, folder / "danlu.db-wal", tmp_path / "go")
+        finally:
+            server.cleanup()
+
+
+def _freeze_and_thaw(server: DanluServer, log: Path, flag: Path) -> None:
     job = server.submit(command=f"while [ ! -e {flag} ]; do sleep 0.05; done; echo done; exit 3")
     other = server.submit(command="sleep 2; echo unharmed")
     _until_running(server, job)
     _until_running(server, other)
-    immutable("+", log)
+    assert immutable("+", log)
     try:
         assert "cannot be written" in refused(server)["message_en"]
         flag.touch()
         time.sleep(1)
         assert server.get(f"/jobs/{job['id']}")["state"] == "running", "what is on disk is shown"
     finally:
-        immutable("-", log)
+        assert immutable("-", log)
     ended = server.wait(job)
     assert (ended["state"], ended["exit_code"]) == ("failed", 3)
     assert server.wait(other)["state"] == "succeeded"
     assert server.wait(accepted(server))["state"] == "succeeded"
-
-
-def immutable(sign: str, path: Path) -> bool:
-    done = subprocess.run(["chattr", f"{sign}i", str(path)], stderr=subprocess.DEVNULL, check=False)
-    return done.returncode == 0
 
 
 def test_postgres_may_restart_under_the_server(tmp_path: Path, postgres: PostgresServer) -> None:

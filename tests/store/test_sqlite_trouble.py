@@ -18,6 +18,7 @@ import pytest
 from danlu.store import Store, StoreAway, StoreError, StoreFull, StoreReadOnly, events
 from danlu.store.tx import Tx
 from tests.store.samples import an_event, healthy
+from tests.support.disks import freezable_folder, immutable
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -38,11 +39,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("this machine does not let root mount a tmpfs")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def immutable(sign: str, path: Path) -> bool:
-    done = subprocess.run(["chattr", f"{sign}i", str(path)], stderr=subprocess.DEVNULL)
-    return done.returncode == 0
 
 
 async def append(store: Store, text: str) -> None:
@@ -113,21 +109,21 @@ async def test_what_is_committed_survives_a_disk_that_fills_up_again_and_again(
 
 
 @root
-async def test_a_file_made_immutable_is_named_read_only_and_recovers(
-    store: Store, tmp_path: Path
-) -> None:
-    await append(store, "before")
-    log = tmp_path / "danlu.db-wal"
-    if not immutable("+", log):
-        pytest.skip("this file system does not know immutable files")
-    try:
-        with pytest.raises(StoreReadOnly, match="cannot be written"):
-            await append(store, "refused")
-        assert await texts(store) == ["before"]
-    finally:
-        assert immutable("-", log)
-    await append(store, "after")
-    assert await texts(store) == ["before", "after"]
+async def test_a_file_made_immutable_is_named_read_only_and_recovers(tmp_path: Path) -> None:
+    with freezable_folder(tmp_path) as folder:
+        store = Store.open(f"sqlite:///{folder}/danlu.db")
+        await append(store, "before")
+        log = folder / "danlu.db-wal"
+        assert immutable("+", log)
+        try:
+            with pytest.raises(StoreReadOnly, match="cannot be written"):
+                await append(store, "refused")
+            assert await texts(store) == ["before"]
+        finally:
+            assert immutable("-", log)
+        await append(store, "after")
+        assert await texts(store) == ["before", "after"]
+        await store.close()
 
 
 @pytest.fixture

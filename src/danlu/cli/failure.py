@@ -27,8 +27,11 @@ class Failure(Exception):
 
 def complain(text: str) -> None:
     """One message on the error stream; a closed one is no reason to fail in another way."""
-    try:
+    try:  # noqa: SIM105 - contextlib costs an import
         sys.stdout.flush()
+    except OSError:
+        pass  # a full disk below the output is often what there is to say
+    try:
         sys.stderr.write(f"danlu: {text}\n")
         sys.stderr.flush()
     except OSError:
