@@ -266,9 +266,12 @@ async def one(our: Services, who: Principal, ref: str) -> JobRow:
 def _as_it_is(our: Services, row: JobRow) -> JobRow:
     """That a task runs is a fact of the engine; the database learns of it a moment later."""
     job = our.controller.rooms.jobs.get(row.id)
-    if row.state is State.STARTING and job is not None and job.launched:
-        return replace(row, state=job.row.state, started_at=job.row.started_at)
-    return row
+    if row.state is not State.STARTING or job is None or not job.launched:
+        return row
+    # Not the state in memory: that may be the end, which is not a fact before it is on disk.
+    stopped = job.attempt is not None and job.attempt.stop is not None
+    state = State.STOPPING if stopped else State.RUNNING
+    return replace(row, state=state, started_at=job.row.started_at)
 
 
 def _once_more(rows: list[JobRow]) -> JobSpec:
