@@ -21,6 +21,7 @@ class Task:
     pid: int = 0
     start: int = 0
     watch: int = -1  # a pidfd, where one could be had
+    tidy: bool = False  # its keeper left nothing behind
     seen: TaskSeen = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,6 +93,7 @@ def look(attempt: Attempt, task: Task, boot: str) -> TaskSeen:
         found = read_claim(attempt.folder, task.index)
         status = found[1] if found else None
     if status is not None:
+        task.tidy = bool(status.get("tidy"))
         return _exited(task, claim, status)
     return TaskSeen(
         task.index,

@@ -29,6 +29,7 @@ class LocalConfig:
     cgroups: Literal["auto", "off"] = "auto"
     hide: tuple[Path, ...] = ()  # folders tasks must not see, besides `data` (with namespaces)
     reserve: int = 2  # keepers made ahead, for a quick start; each takes 2 MB
+    linger: float = 0.5  # seconds a keeper that has done its task waits for another
     path: str | None = None  # PATH of tasks; none: the server's own
 
 

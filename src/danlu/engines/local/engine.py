@@ -64,10 +64,11 @@ class LocalEngine:
             "userns": config.userns,
             "cgroups": config.cgroups,
             "reserve": config.reserve,
+            "linger": config.linger,
             "hide": [str(path.resolve()) for path in (data, *config.hide)],
         }
-        self._spawner = Spawner(hello)
         self._watcher = Watcher(linux.boot_id(), self._lost)
+        self._spawner = Spawner(hello, self._watcher.ended)
         self.ports: Ports = PortLeases(config.port_range)
         self._logs = LogFiles(data)
         self._growth = Growth()
@@ -193,6 +194,9 @@ class LocalEngine:
         """A keeper that does not follow its order (stopped, or stuck) goes with its task."""
         for task in attempt.tasks:
             if not task.ended:
+                # Look first: a keeper that has done with this task may have the next one.
+                self._watcher.refresh(attempt, task)
+            if not task.ended:
                 self._watcher.signal(task, signal.SIGKILL)
 
     async def forget(self, attempt_id: str) -> None:
@@ -201,7 +205,8 @@ class LocalEngine:
             self._insist(attempt)
         self._watcher.drop(attempt_id)
         self.ports.free(attempt_id)
-        self._launcher.dispose(attempt_id)
+        tidy = attempt is not None and all(task.tidy for task in attempt.tasks)
+        self._launcher.dispose(attempt_id, tidy)
 
     async def sweep(self, live: frozenset[str]) -> int:
         count = 0
@@ -277,14 +282,15 @@ class LocalEngine:
             await asyncio.sleep(0.005)
 
     async def usage(self) -> Mapping[TaskRef, Usage]:
-        keepers: dict[TaskRef, tuple[int, list[str]]] = {}
+        keepers: dict[TaskRef, usage.Kept] = {}
         for attempt in self._watcher.attempts.values():
             for task in attempt.tasks:
                 if not task.ended and task.pid:
                     found = read_claim(attempt.folder, task.index)
-                    groups = list(found[0]["cgroups"]) if found else []
+                    claim = found[0] if found else {}
                     ref = TaskRef(attempt.id, task.index, attempt.job_id)
-                    keepers[ref] = (task.pid, groups)
+                    before = float(claim.get("cpu", 0))
+                    keepers[ref] = usage.Kept(task.pid, list(claim.get("cgroups", ())), before)
         return await asyncio.to_thread(usage.measure, keepers)
 
 

@@ -56,9 +56,9 @@ class Launcher:
                 self._adopt(attempt)
         return attempt
 
-    def dispose(self, attempt_id: str) -> None:
+    def dispose(self, attempt_id: str, tidy: bool) -> None:
         """Remove its folder and its cgroups, soon."""
-        self._disposal.add(f"{self._run}/{attempt_id}")
+        self._disposal.add(f"{self._run}/{attempt_id}", tidy)
 
     async def launch(self, launch: Launch, plan: Plan) -> str:
         attempt_id = launch.attempt_id

@@ -24,14 +24,15 @@ class Disposal:
 
     def __init__(self) -> None:
         self.folders: set[str] = set()
-        self._waiting: list[str] = []
+        self._waiting: list[tuple[str, bool]] = []
         self._worker: asyncio.Task[None] | None = None
 
-    def add(self, folder: str) -> None:
+    def add(self, folder: str, tidy: bool) -> None:
+        """`tidy`: its keepers left nothing behind but the folder."""
         if folder in self.folders:
             return
         self.folders.add(folder)
-        self._waiting.append(folder)
+        self._waiting.append((folder, tidy))
         if self._worker is None:
             self._worker = asyncio.create_task(self._work())
 
@@ -43,13 +44,13 @@ class Disposal:
         while self._waiting:
             batch, self._waiting = self._waiting, []
             await asyncio.to_thread(_dispose, batch)
-            self.folders.difference_update(batch)
+            self.folders.difference_update(folder for folder, _ in batch)
         self._worker = None
 
 
-def _dispose(folders: list[str]) -> None:
-    for folder in folders:
-        attempt = load(folder)
+def _dispose(batch: list[tuple[str, bool]]) -> None:
+    for folder, tidy in batch:
+        attempt = None if tidy else load(folder)
         for task in attempt.tasks if attempt else ():
             found = read_claim(folder, task.index)
             if found is not None:

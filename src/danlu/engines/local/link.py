@@ -9,6 +9,7 @@ import resource
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,13 +21,15 @@ _CODE = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from danlu.engines.local.keeper.spawner import main; main(int(sys.argv[2]))"
 )
+Ended = Callable[[list[tuple[str, int]]], None]  # tasks (attempt, index) that have ended
 _ROOT = str(Path(danlu.__file__).resolve().parents[1])
 
 
 class _Wire(asyncio.Protocol):
-    """Length-prefixed JSON; answers come in the order of the questions."""
+    """Length-prefixed JSON; answers come in the order of the questions, news in between."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_ended: Ended) -> None:
+        self._on_ended = on_ended
         self.transport: asyncio.Transport | None = None
         self.waiting: list[asyncio.Future[dict[str, Any]]] = []
         self.lost = asyncio.Event()
@@ -44,6 +47,9 @@ class _Wire(asyncio.Protocol):
                 return
             answer = json.loads(self._buffer[LENGTH.size : end])
             del self._buffer[:end]
+            if "ended" in answer:
+                self._on_ended(answer["ended"])
+                continue
             waiter = self.waiting.pop(0)
             if not waiter.done():
                 waiter.set_result(answer)
@@ -64,7 +70,8 @@ class _Wire(asyncio.Protocol):
 
 
 class Spawner:
-    def __init__(self, hello: dict[str, Any]) -> None:
+    def __init__(self, hello: dict[str, Any], on_ended: Ended) -> None:
+        self._on_ended = on_ended
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._hello = json.dumps(hello | {"files": [soft, hard]}).encode()
         self._wire: _Wire | None = None
@@ -96,7 +103,7 @@ class Spawner:
             theirs.close()
         ours.setblocking(False)
         loop = asyncio.get_running_loop()
-        _, self._wire = await loop.create_unix_connection(_Wire, sock=ours)
+        _, self._wire = await loop.create_unix_connection(lambda: _Wire(self._on_ended), sock=ours)
         try:
             return await self._wire.ask(self._hello)
         except InDoubt as error:

@@ -27,6 +27,7 @@ class Watcher:
         self._listeners: weakref.WeakSet[asyncio.Event] = weakref.WeakSet()
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._unwatched: dict[tuple[str, int], tuple[Attempt, Task]] = {}
+        self._early: set[tuple[str, int]] = set()  # ended before their launch was known
         self._poller: asyncio.Task[None] | None = None
         self._work: set[asyncio.Task[None]] = set()
 
@@ -109,8 +110,21 @@ class Watcher:
         if self.attempts.get(attempt.id) is attempt:
             self.mark(attempt)
 
+    def ended(self, tasks: list[tuple[str, int]]) -> None:
+        """Their keepers say so, and live on for other tasks."""
+        for attempt_id, index in tasks:
+            attempt = self.attempts.get(attempt_id)
+            if attempt is not None:
+                self.refresh(attempt, attempt.tasks[index])
+            else:
+                self._early.add((attempt_id, index))
+
     def watch(self, attempt: Attempt, task: Task) -> None:
         """Get told when the keeper ends."""
+        if (attempt.id, task.index) in self._early:
+            self._early.discard((attempt.id, task.index))
+            asyncio.get_running_loop().call_soon(self.refresh, attempt, task)
+            return
         try:
             fd = os.pidfd_open(task.pid)
         except ProcessLookupError:

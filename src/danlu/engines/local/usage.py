@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from danlu.engines.api import TaskRef, Usage
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Kept(NamedTuple):
+    keeper: int
+    groups: list[str]
+    before: float = 0  # seconds of CPU its keeper had burnt when it took this task
 
 
 class _Process:
@@ -20,37 +27,36 @@ class _Process:
         self.pages = int(fields[21])
 
 
-def measure(keepers: Mapping[TaskRef, tuple[int, list[str]]]) -> dict[TaskRef, Usage]:
-    """`keepers`: each task's keeper and cgroup folders."""
+def measure(keepers: Mapping[TaskRef, Kept]) -> dict[TaskRef, Usage]:
     processes = _all_processes()
     children: dict[int, list[int]] = {}
     for pid, process in processes.items():
         children.setdefault(process.parent, []).append(pid)
     return {
-        task: _usage(pid, groups, processes, children)
-        for task, (pid, groups) in keepers.items()
-        if pid in processes
+        task: _usage(kept, processes, children)
+        for task, kept in keepers.items()
+        if kept.keeper in processes
     }
 
 
 def _usage(
-    keeper: int,
-    groups: list[str],
+    kept: Kept,
     processes: dict[int, _Process],
     children: dict[int, list[int]],
 ) -> Usage:
     # What the keeper itself burnt is in its first two fields; too little to tell apart.
-    cpu = processes[keeper].cpu
+    cpu = processes[kept.keeper].cpu
     pages = count = 0
-    below = list(children.get(keeper, ()))
+    below = list(children.get(kept.keeper, ()))
     while below:
         pid = below.pop()
         below += children.get(pid, ())
         cpu += processes[pid].cpu
         pages += processes[pid].pages
         count += 1
-    memory = _group_memory(groups)
-    return Usage(cpu / _TICKS, pages * _PAGE if memory is None else memory, count)
+    memory = _group_memory(kept.groups)
+    seconds = max(0.0, cpu / _TICKS - kept.before)
+    return Usage(seconds, pages * _PAGE if memory is None else memory, count)
 
 
 def _group_memory(groups: list[str]) -> int | None:

@@ -23,7 +23,8 @@ class Around:
         groups: cgroup.Groups | None,
     ) -> None:
         self.data = data
-        self.stage = f"{data}/run/stage"
+        self.run = f"{data}/run"
+        self.stage = f"{self.run}/stage"
         self.hide = hide
         self.boot = boot
         self.namespaces = namespaces
@@ -34,13 +35,18 @@ class Around:
 class Start:
     """What a keeper has before it knows its task."""
 
-    def __init__(self, woken: int, seat: cgroup.Seat | None) -> None:
+    def __init__(self, pid: int, woken: int, run: int, seat: cgroup.Seat | None) -> None:
+        self.pid = pid  # as the host knows it: later the task's own /proc hides it
+        self.since = linux.start_time(pid)
         self.woken = woken  # a descriptor that tells of signals
+        self.run = run  # the folder of all attempts: later the task's own root hides it
         self.seat = seat
+        self.tasks = 0  # how many it has kept
 
 
-def begin(around: Around, ahead: bool = False) -> Start:
-    """What a keeper does before it knows its task. `ahead`: there is time."""
+def begin(around: Around) -> Start:
+    """What a keeper does before it knows its task."""
+    run = os.open(around.run, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     os.setsid()
     linux.set_name(b"danlu-keeper")
     woken = _catch_signals()
@@ -49,10 +55,11 @@ def begin(around: Around, ahead: bool = False) -> Start:
         os.dup2(null, fd)
     if around.namespaces:
         sandbox.begin(around.stage)
+    pid = int(os.readlink("/proc/self"))
     seat = None
-    if ahead and around.namespaces and around.groups is not None:
-        seat = around.groups.sit_down(int(os.readlink("/proc/self")))
-    return Start(woken, seat)
+    if around.namespaces and around.groups is not None:
+        seat = around.groups.sit_down(pid)
+    return Start(pid, woken, run, seat)
 
 
 def _catch_signals() -> int:

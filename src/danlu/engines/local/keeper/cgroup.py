@@ -7,6 +7,8 @@ import os
 import signal
 import time
 
+from danlu.engines.local.keeper import linux
+
 _PERIOD = 100_000
 KEEPERS = "keepers"  # a group without limits, for the keepers themselves
 SPARE = "spare"  # begins the names of groups that wait for a task, as their keepers do
@@ -33,8 +35,8 @@ class Groups:
         """
         if self.version != 1:
             return None
-        seat = Seat(f"{SPARE}.{host_pid}")
         try:
+            seat = Seat(f"{SPARE}.{host_pid}", list(dict.fromkeys(self.bases.values())))
             for folder in self.folders(seat.name):
                 _make_folder(folder)
                 put(folder, "cgroup.procs", 0)
@@ -43,21 +45,17 @@ class Groups:
         return seat
 
     def make(self, name: str, memory: int, cpus: float, seat: Seat | None = None) -> Group:
-        inside = seat is not None and self._rename(seat.name, name)
-        if not inside:
+        if seat is not None and not seat.take(name):
+            seat = None
+        if seat is None:
             for folder in self.folders(name):
                 _make_folder(folder)
-        self._limit(name, memory, cpus)
+        if seat is None or not seat.limited:  # a keeper's next task has the limits of its last
+            self._limit(name, memory, cpus)
         stays = not memory or memory >= _ROOMY
-        return Group(self.folders(name), seat if inside else None, stays)
-
-    def _rename(self, old: str, new: str) -> bool:
-        try:
-            for before, after in zip(self.folders(old), self.folders(new), strict=True):
-                os.rename(before, after)
-        except OSError:
-            return False
-        return True
+        if seat is not None:
+            seat.limited = True
+        return Group(self.folders(name), seat, stays)
 
     def _limit(self, name: str, memory: int, cpus: float) -> None:
         if memory and "memory" in self.bases:
@@ -82,13 +80,35 @@ class Groups:
 class Seat:
     """A keeper's place in a group. When memory runs out there, it is the last to be killed."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, bases: list[str]) -> None:
         self.name = name
+        self.limited = False
+        self._taken = ""
+        # By descriptors: in the task's own root cgroups cannot be changed.
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        self._bases = [os.open(base, flags) for base in bases]
         self._usual = "0"
         with contextlib.suppress(OSError):
             with open("/proc/self/oom_score_adj", encoding="ascii") as file:
                 self._usual = file.read().strip()
             put("/proc/self", "oom_score_adj", _LAST_TO_KILL)
+
+    def take(self, name: str) -> bool:
+        """Give the group the name of a task."""
+        self._taken = name
+        return self._rename(self.name, name)
+
+    def give_back(self) -> bool:
+        """The task is over and nothing of it is left in the group."""
+        return self._rename(self._taken, self.name)
+
+    def _rename(self, old: str, new: str) -> bool:
+        try:
+            for base in self._bases:
+                os.rename(old, new, src_dir_fd=base, dst_dir_fd=base)
+        except OSError:
+            return False
+        return True
 
     def is_not_for(self, pid: int | str) -> None:
         """What the keeper starts is as likely to be killed as anything else."""
@@ -176,6 +196,14 @@ def oom_kills(folders: list[str]) -> int:
                 continue
             return int(counters.get("oom_kill", 0))
     return 0
+
+
+def is_light(folders: list[str]) -> bool:
+    """Is too little memory charged to a group to matter to its next task?"""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            return int(linux.read(f"{folder}/memory.usage_in_bytes")) < _ROOMY
+    return True
 
 
 def end(folders: list[str], patience: float = 2.0) -> bool:

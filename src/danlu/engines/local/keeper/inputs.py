@@ -31,6 +31,13 @@ class Inputs:
         except OSError:
             self._listener = None  # a full disk: the task runs, exec is refused
 
+    def close(self) -> None:
+        for conn in [self._listener, *(conn for conn, _ in self._attached.values())]:
+            if conn is not None:
+                conn.close()
+        if self.stdin >= 0:
+            os.close(self.stdin)
+
     def register(self, poll: select.poll) -> None:
         if self._listener is not None:
             poll.register(self._listener, select.POLLIN)

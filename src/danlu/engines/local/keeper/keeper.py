@@ -39,25 +39,49 @@ _PEERS_GRACE = 5.0  # for the other processes of a task when one has failed
 
 def keep(
     around: Around, folder: str, task: dict[str, Any], logs: list[int], go: int, start: Start
-) -> None:
-    """The rest of a keeper's life. `go`: a pipe that says the gang is whole, or -1."""
-    if go >= 0 and not os.read(go, 1):
-        return
+) -> bool:
+    """Keep a task to its end. True: nothing is left of it, so there may be a next one.
+
+    `go`: a pipe that says the gang is whole, or -1.
+    """
+    if go >= 0:
+        whole = os.read(go, 1)
+        os.close(go)
+        if not whole:
+            return False
     keeper = Keeper(around, folder, task, logs, start)
     if not keeper.claim():
-        return
+        return False
+    start.tasks += 1
     try:
         keeper.run()
     except Exception as error:  # else the task would seem to be ended from outside
         keeper.fail(f"its keeper failed: {error!r}")
+    return keeper.clean
+
+
+def profile(task: dict[str, Any]) -> tuple[object, ...]:
+    """What a keeper prepares for a task. The next one may differ in all else."""
+    mounts = [(mount, _identity(mount["source"])) for mount in task["mounts"]]
+    return (repr(mounts), task["shm"], task["memory"], task["cpus"], task["uid"], task["drop"])
+
+
+def _identity(path: str) -> tuple[int, int]:
+    """A folder that was made anew is another folder."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return (0, 0)
+    return found.st_dev, found.st_ino
 
 
 class Keeper:
     def __init__(
         self, around: Around, folder: str, task: dict[str, Any], logs: list[int], start: Start
     ) -> None:
+        self._begun = start
         self._woken = start.woken
-        self._seat = start.seat
+        self.clean = False
         self._around = around
         self._folder = folder
         self._task = task
@@ -75,17 +99,17 @@ class Keeper:
     # -- before the command -------------------------------------------------------------------
 
     def claim(self) -> bool:
-        pid = int(os.readlink("/proc/self"))
         groups = self._around.groups
         values = {
-            "pid": pid,
-            "start": linux.start_time(pid),
+            "pid": self._begun.pid,
+            "start": self._begun.since,
             "boot": self._around.boot,
             "uid": self._around.uid,
             "node": self._task["node"],
             "at": time.time(),
             "cgroups": groups.folders(self._name()) if groups else [],
             "namespaces": self._around.namespaces,
+            "cpu": sum(os.times()[:4]) if self._begun.tasks else 0,  # burnt for tasks before
         }
         fd = record.claim(self._folder, self._task["index"], values)
         if fd is None:
@@ -118,8 +142,10 @@ class Keeper:
         self._inputs = inputs.Inputs(self._folder, task)
         if self._around.groups is not None:
             groups, memory, cpus = self._around.groups, task["memory"], task["cpus"]
-            self._group = groups.make(self._name(), memory, cpus, self._seat)
-        if self._around.namespaces:
+            self._group = groups.make(self._name(), memory, cpus, self._begun.seat)
+        if self._begun.tasks > 1:
+            os.chdir("/")
+        elif self._around.namespaces:
             around = self._around
             sandbox.enter(around.stage, task["mounts"], around.hide, task["shm"])
         else:
@@ -207,6 +233,8 @@ class Keeper:
         for fd in [fd for fd in self._sources if ready.get(fd, 0) & ~select.POLLOUT]:
             if not self._sources[fd].pump(fd):
                 del self._sources[fd]
+                if fd != self._inputs.stdin:
+                    os.close(fd)
         self._inputs.handle(ready, self._sources, self._group)
         if self._woken in ready:
             self._wake()
@@ -279,9 +307,24 @@ class Keeper:
             self._explain(status)
         for log in self._logs:
             log.close()
-        if self._group is not None:
-            self._group.remove()
-        self._write_status(status)
+        self.clean = self._tidy_up() and not self._failure
+        self._write_status(status | {"tidy": self.clean})
+
+    def _tidy_up(self) -> bool:
+        """True: not a process, file or limit of the task is left behind."""
+        self._inputs.close()
+        for fd in {*self._sources, *self._reports, *(log.fd for log in self._logs)}:
+            if fd != self._inputs.stdin:
+                os.close(fd)
+        group = self._group
+        if group is not None and group.inside is None:
+            group.remove()
+            return False
+        if not self._around.namespaces or not sandbox.is_unused():
+            return False
+        if group is None or group.inside is None:
+            return True
+        return cgroup.is_light(group.folders) and group.inside.give_back()
 
     def _status(self, ooms: int) -> dict[str, Any]:
         code = self._result if self._result is not None else -signal.SIGKILL
@@ -306,9 +349,11 @@ class Keeper:
         for _ in range(_STATUS_TRIES):
             try:
                 record.write(self._record, record.STATUS, status)
+                os.close(self._record)
                 return
             except OSError:  # some file systems need space even to overwrite
                 time.sleep(1)
+        self.clean = False
 
 
 _SENTENCES = {

@@ -26,7 +26,7 @@ class Log:
     """One log file. Never raises on a failing disk: what is lost is counted and marked."""
 
     def __init__(self, fd: int, budget: Budget) -> None:
-        self._fd = fd
+        self.fd = fd
         self._budget = budget
         self._capped = False
         self._at_line_start = True
@@ -93,9 +93,9 @@ class Log:
             f"{self._lost} bytes of output were lost here: {self._why}. "
             f"此处丢失 {self._lost} 字节输出：{self._why}"
         )
-        before = os.lseek(self._fd, 0, os.SEEK_END)
+        before = os.lseek(self.fd, 0, os.SEEK_END)
         if self._put(mark) < len(mark):
-            os.ftruncate(self._fd, before)
+            os.ftruncate(self.fd, before)
             return False
         self._lost = 0
         self._at_line_start = True
@@ -106,7 +106,7 @@ class Log:
         view = memoryview(data)
         while done < len(data):
             try:
-                done += os.write(self._fd, view[done:])
+                done += os.write(self.fd, view[done:])
             except OSError as error:
                 self._why = (error.strerror or "error").lower()
                 break

@@ -1,7 +1,9 @@
-"""Keepers made ahead of time, while nothing else is to do: a task starts in half the time.
+"""Keepers that wait for a task, so that the next one starts in a fraction of the time.
 
-A keeper in reserve has its namespaces and the host's folders already; it waits for a task. It is
-let go unused when the host's mounts change, so a task never sees an old picture of the host.
+Fresh ones are made ahead, while nothing else is to do: they have their namespaces and the host's
+folders already. Used ones have kept a task before; they take another one of the same profile
+(same user, mounts and limits), for which they have all they need. Every one of them is let go
+when the host's mounts change, so a task never sees an old picture of the host.
 """
 
 from __future__ import annotations
@@ -14,13 +16,20 @@ import struct
 
 _HEAD = struct.Struct("!III")  # bytes of the message, which task of it, how many logs
 _MOST_FDS = 4
+_MOST_USED = 16
+_LONGEST_OFFER = 512
+
+Profile = tuple[object, ...]
 
 
 class Spare:
-    def __init__(self, pid: int, start: int, conn: socket.socket) -> None:
+    def __init__(
+        self, pid: int, start: int, conn: socket.socket, profile: Profile | None = None
+    ) -> None:
         self.pid = pid
         self.start = start
         self.conn = conn
+        self.profile = profile  # None: a fresh one, good for any task
 
 
 class Reserve:
@@ -28,23 +37,33 @@ class Reserve:
         self.size = size
         self.spares: list[Spare] = []
         self.mounts = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+        self.offers, self.counter = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.offers.setblocking(False)
         self._changed = select.poll()
         self._changed.register(self.mounts, select.POLLPRI)
-        self._root = 0
+        self._root = os.stat("/").st_mtime_ns
+        self._picture = 0
+        self._away: dict[int, tuple[int, int, Profile]] = {}  # pid -> (start, picture, profile)
 
     @property
     def full(self) -> bool:
         return len(self.spares) >= self.size
 
-    def add(self, pid: int, start: int, conn: socket.socket) -> None:
-        self._look()
-        self.spares.append(Spare(pid, start, conn))
+    @property
+    def used(self) -> bool:
+        return any(spare.profile is not None for spare in self.spares)
 
-    def give(self, body: bytes, task: int, logs: list[int], go: int) -> Spare | None:
+    def add(self, pid: int, start: int, conn: socket.socket) -> None:
+        # In this order: the host may have changed after the spare had taken its picture.
+        self.spares.append(Spare(pid, start, conn))
+        self._look()
+
+    def give(
+        self, profile: Profile, body: bytes, task: int, logs: list[int], go: int
+    ) -> Spare | None:
         """Hand a task to a spare. None: there is none that will do."""
         self._look()
-        while self.spares:
-            spare = self.spares.pop(0)
+        while (spare := self._choose(profile)) is not None:
             fds = [*logs, go] if go >= 0 else logs
             head = _HEAD.pack(len(body), task, len(logs))
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
@@ -55,18 +74,66 @@ class Reserve:
                 continue  # it died; nobody needs it
             finally:
                 spare.conn.close()
+            self.went(spare.pid, spare.start, profile)
             return spare
         return None
 
+    def _choose(self, profile: Profile) -> Spare | None:
+        for wanted in (profile, None):
+            for number, spare in enumerate(self.spares):
+                if spare.profile == wanted:
+                    return self.spares.pop(number)
+        return None
+
+    def went(self, pid: int, start: int, profile: Profile) -> None:
+        """A keeper has a task of this profile now."""
+        self._away[pid] = (start, self._picture, profile)
+
+    def died(self, pid: int) -> None:
+        self._away.pop(pid, None)
+
+    def take_back(self) -> list[list[object]]:
+        """Keepers that are free again; [attempt, task] of each task that ended with it."""
+        ended: list[list[object]] = []
+        space = socket.CMSG_SPACE(4)
+        while True:
+            try:
+                words, rights, _, _ = self.offers.recvmsg(
+                    _LONGEST_OFFER, space, socket.MSG_CMSG_CLOEXEC
+                )
+            except BlockingIOError:
+                break
+            pid, attempt, task = words.split()
+            ended.append([attempt.decode(), int(task)])
+            if not rights:
+                continue  # no descriptor was left for it: it notices, and ends
+            conn = socket.socket(fileno=array.array("i", rights[0][2][:4])[0])
+            start, picture, profile = self._away.pop(int(pid), (0, -1, ()))
+            if picture == self._picture and len(self.spares) < self.size + _MOST_USED:
+                self.spares.append(Spare(int(pid), start, conn, profile))
+            else:
+                conn.close()
+        self._look()
+        return ended
+
     def let_go(self) -> None:
-        for spare in self.spares:
-            spare.conn.close()
-        self.spares.clear()
+        self._picture += 1
+        self._close(self.spares)
+        self.spares = []
+
+    def let_go_used(self) -> None:
+        self._close([spare for spare in self.spares if spare.profile is not None])
+        self.spares = [spare for spare in self.spares if spare.profile is None]
 
     def forget(self) -> None:
         """In a child of the spawner: the spares are not its own."""
-        self.let_go()
+        self._close(self.spares)
         os.close(self.mounts)
+        self.offers.close()
+
+    def _close(self, spares: list[Spare]) -> None:
+        for spare in spares:
+            spare.conn.close()
 
     def _look(self) -> None:
         """Has the host changed since the spares were made?"""
@@ -76,21 +143,44 @@ class Reserve:
         self._root = root
 
 
-def wait(conn: socket.socket) -> tuple[bytes, int, list[int], int] | None:
-    """In the spare: (message, which task, logs, go). None: not needed any more."""
-    space = socket.CMSG_SPACE(_MOST_FDS * 4)
-    head, rights, _, _ = conn.recvmsg(_HEAD.size, space, socket.MSG_CMSG_CLOEXEC)
-    if len(head) < _HEAD.size:
-        return None
-    length, task, count = _HEAD.unpack(head)
-    fds = array.array("i")
-    for _, _, data in rights:
-        fds.frombytes(data)
-    body = bytearray()
-    while len(body) < length:
-        piece = conn.recv(length - len(body))
-        if not piece:
+class Given:
+    """What a keeper gets from the reserve: a task of a message, and its open files."""
+
+    def __init__(self, body: bytes, task: int, logs: list[int], go: int) -> None:
+        self.body = body
+        self.task = task
+        self.logs = logs
+        self.go = go
+
+
+def offer(counter: socket.socket, pid: int, attempt: str, task: int) -> socket.socket | None:
+    """In a keeper that is free again: the socket its next task may come by."""
+    ours, theirs = socket.socketpair()
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))]
+    try:
+        counter.sendmsg([f"{pid} {attempt} {task}".encode()], rights)
+    except OSError:
+        return None  # the spawner is gone
+    finally:
+        theirs.close()
+    return ours
+
+
+def wait(conn: socket.socket) -> Given | None:
+    """In the spare, for its task. None: it is not needed any more."""
+    with conn:
+        space = socket.CMSG_SPACE(_MOST_FDS * 4)
+        head, rights, _, _ = conn.recvmsg(_HEAD.size, space, socket.MSG_CMSG_CLOEXEC)
+        if len(head) < _HEAD.size:
             return None
-        body += piece
-    conn.close()
-    return bytes(body), task, list(fds[:count]), fds[count] if len(fds) > count else -1
+        length, task, count = _HEAD.unpack(head)
+        fds = array.array("i")
+        for _, _, data in rights:
+            fds.frombytes(data)
+        body = bytearray()
+        while len(body) < length:
+            piece = conn.recv(length - len(body))
+            if not piece:
+                return None
+            body += piece
+    return Given(bytes(body), task, list(fds[:count]), fds[count] if len(fds) > count else -1)

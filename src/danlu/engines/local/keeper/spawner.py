@@ -21,13 +21,14 @@ import time
 from typing import Any, NoReturn
 
 from danlu.engines.local.keeper import cgroup, linux, record, trial
-from danlu.engines.local.keeper.birth import Around, begin
-from danlu.engines.local.keeper.keeper import keep
-from danlu.engines.local.keeper.reserve import Reserve, wait
+from danlu.engines.local.keeper.birth import Around, Start, begin
+from danlu.engines.local.keeper.keeper import keep, profile
+from danlu.engines.local.keeper.reserve import Given, Reserve, offer, wait
 
 LENGTH = struct.Struct("!I")
 _LOCK_PATIENCE = 1.0
 _IDLE = 5  # milliseconds without a message before the reserve is filled up
+_MOST_TASKS = 1000  # then a keeper has earned its rest
 
 
 class Refusal(Exception):
@@ -47,7 +48,7 @@ def main(fd: int) -> None:
     if hello is None:
         return
     spawner = Spawner(server, json.loads(hello))
-    signal.signal(signal.SIGCHLD, _reap)
+    signal.signal(signal.SIGCHLD, spawner.reap)
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -78,6 +79,7 @@ class Spawner:
             self._data, list(hello["hide"]), linux.boot_id(), bool(self._how), groups
         )
         self._reserve = Reserve(int(hello["reserve"]))
+        self._linger = int(hello["linger"] * 1000)
 
     def _wait_for_predecessor(self) -> int:
         """A spawner of a server that died may still be on its last message."""
@@ -90,6 +92,13 @@ class Spawner:
             except BlockingIOError:
                 time.sleep(0.01)
         return fd
+
+    def reap(self, *_: object) -> None:
+        try:
+            while pid := os.waitpid(-1, os.WNOHANG)[0]:
+                self._reserve.died(pid)
+        except ChildProcessError:
+            pass
 
     def abilities(self) -> dict[str, Any]:
         groups = self._around.groups
@@ -108,14 +117,23 @@ class Spawner:
         poll = select.poll()
         poll.register(self._server, select.POLLIN)
         poll.register(self._reserve.mounts, select.POLLPRI)
+        poll.register(self._reserve.offers, select.POLLIN)
+        reserve = self._reserve
         while True:
-            ready = dict(poll.poll(None if self._reserve.full else _IDLE))
+            patience = self._linger if reserve.used else None if reserve.full else _IDLE
+            ready = dict(poll.poll(patience))
+            if reserve.mounts in ready:
+                reserve.let_go()  # at once: the kernel tells of a change only once
+            if reserve.offers.fileno() in ready:
+                _send(self._server, {"ended": reserve.take_back()})
             if self._server.fileno() in ready:
                 return _receive(self._server)
             if ready:
-                self._reserve.let_go()
+                continue
+            if reserve.used:
+                reserve.let_go_used()
             elif not self._make_spare():
-                self._reserve.size = 0  # no new process now: do without
+                reserve.size = 0  # no new process now: do without
 
     def answer(self, body: bytes) -> dict[str, Any]:
         try:
@@ -183,7 +201,8 @@ class Spawner:
         keepers: list[tuple[int, int]] = []
         try:
             for number, task in enumerate(tasks):
-                spare = self._reserve.give(body, number, logs[number], go)
+                wanted = profile(task)
+                spare = self._reserve.give(wanted, body, number, logs[number], go)
                 if spare is not None:
                     keepers.append((spare.pid, spare.start))
                     continue
@@ -191,6 +210,7 @@ class Spawner:
                 if pid == 0:
                     self._be_keeper(folder, task, logs[number], go, set_go)
                 keepers.append((pid, linux.start_time(pid)))
+                self._reserve.went(*keepers[-1], wanted)
             if go >= 0:
                 os.write(set_go, b"g" * len(tasks))
         except OSError as error:
@@ -215,7 +235,10 @@ class Spawner:
         try:
             if set_go >= 0:
                 os.close(set_go)
-            keep(self._around, folder, task, logs, go, begin(self._around))
+            start = begin(self._around)
+            if keep(self._around, folder, task, logs, go, start):
+                attempt = os.path.basename(folder)
+                self._keep_on(start, self._next_task(start, attempt, task["index"]))
         finally:
             os._exit(0)
 
@@ -234,15 +257,30 @@ class Spawner:
 
     def _be_spare(self, conn: socket.socket) -> NoReturn:
         try:
-            start = begin(self._around, ahead=True)
-            given = wait(conn)
-            if given is not None:
-                body, number, logs, go = given
-                message = json.loads(body)
-                folder = f"{self._run}/{message['attempt']}"
-                keep(self._around, folder, message["tasks"][number], logs, go, start)
+            start = begin(self._around)
+            self._keep_on(start, wait(conn))
         finally:
             os._exit(0)
+
+    def _keep_on(self, start: Start, given: Given | None) -> None:
+        """Task after task, while nothing is left of the last one."""
+        while given is not None:
+            message = json.loads(given.body)
+            task, attempt = message["tasks"][given.task], str(message["attempt"])
+            folder = f"{self._run}/{attempt}"
+            if start.tasks:
+                os.fchdir(start.run)
+                folder = attempt
+            if not keep(self._around, folder, task, given.logs, given.go, start):
+                return
+            given = self._next_task(start, attempt, task["index"])
+
+    def _next_task(self, start: Start, attempt: str, index: int) -> Given | None:
+        """For a keeper that is free again: one like it had, if there is one soon."""
+        if start.tasks >= _MOST_TASKS:
+            return None
+        conn = offer(self._reserve.counter, start.pid, attempt, index)
+        return wait(conn) if conn is not None else None
 
 
 def _open_log(path: str) -> int:
@@ -252,14 +290,6 @@ def _open_log(path: str) -> int:
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         return os.open(path, flags, 0o600)
-
-
-def _reap(*_: object) -> None:
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        pass
 
 
 def _receive(server: socket.socket) -> bytes | None:
