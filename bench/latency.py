@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from bench import containers
 from bench.measure import Options, in_turns, median, note, timed
 from bench.server import DANLU, Danlu
 from bench.slurm import Slurm, anchor
@@ -64,6 +65,7 @@ def run(options: Options) -> Iterator[Row]:
         first,
         name,
     )
+    yield from containers.rows(options)
 
 
 def _subjects(

@@ -12,7 +12,18 @@ from types import FrameType
 from bench.measure import Options
 from bench.table import Row, as_json, as_table
 
-NAMES = ("latency", "throughput", "startup", "footprint")
+NAMES = (
+    "latency",
+    "throughput",
+    "startup",
+    "footprint",
+    "packing",
+    "scale",
+    "backfill",
+    "tenants",
+    "fragments",
+    "eta",
+)
 
 
 def main(argv: list[str]) -> int:
@@ -28,7 +39,7 @@ def main(argv: list[str]) -> int:
     module = importlib.import_module(f"bench.{options.name}")
     rows: list[Row] = []
     try:
-        for row in module.run(Options(options.rounds, options.quick)):
+        for row in module.run(_options(options)):
             rows.append(row)
             if options.json:
                 print(as_json(row), flush=True)
@@ -48,7 +59,15 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="one JSON object a row")
     parser.add_argument("--rounds", type=_positive, metavar="N", help="how often each is measured")
     parser.add_argument("--quick", action="store_true", help="a rough look: fewer of everything")
+    parser.add_argument(
+        "--pods", nargs="+", default=[], metavar="FILE", help="packing: these pod lists"
+    )
+    parser.add_argument("--trace", metavar="FILE", help="backfill: this trace")
     return parser.parse_args(argv)
+
+
+def _options(given: argparse.Namespace) -> Options:
+    return Options(given.rounds, given.quick, tuple(given.pods), given.trace)
 
 
 def _positive(text: str) -> int:

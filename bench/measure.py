@@ -14,6 +14,8 @@ from dataclasses import dataclass
 class Options:
     rounds: int | None = None  # None: what the benchmark thinks right
     quick: bool = False
+    pods: tuple[str, ...] = ()  # files to pack instead of the usual ones
+    trace: str | None = None  # a file to replay instead of the usual one
 
     def times(self, usual: int, quick: int) -> int:
         return self.rounds or (quick if self.quick else usual)

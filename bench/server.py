@@ -20,7 +20,7 @@ DANLU = str(Path(sys.executable).with_name("danlu"))
 
 
 class Danlu:
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, config: str = "") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="danlu-bench-"))
         # A task's user may be another than ours; the data folder inside stays closed.
         self.folder.chmod(0o755)
@@ -31,7 +31,7 @@ class Danlu:
         self._server: subprocess.Popen[bytes] | None = None
         self._clients: list[Client] = []
         try:
-            self._start(slots)
+            self._start(slots, config)
         except BaseException:
             self.close()
             raise
@@ -95,9 +95,10 @@ class Danlu:
         with Client(self.url, self.token, timeout=60) as client:
             stop_all(client)
 
-    def _start(self, slots: int) -> None:
+    def _start(self, slots: int, more: str) -> None:
         config = self.folder / "danlu.toml"
-        config.write_text(f'[[nodes]]\nname = "n1"\ncpus = {slots}\nmemory = "{slots}G"\n')
+        node = f'[[nodes]]\nname = "n1"\ncpus = {slots}\nmemory = "{slots}G"\n'
+        config.write_text(more + node)
         data = self.folder / "data"
         words = ["--config", str(config), "--data", str(data), "--port", "0"]
         argv = [sys.executable, "-m", "danlu.server", *words]

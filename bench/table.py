@@ -34,6 +34,7 @@ class Row:
     anchor: float | None = None
     anchor_name: str | None = None
     goal: Goal | None = None
+    digits: int | None = None  # decimals, where the usual three figures would hide the difference
 
     @property
     def ratio(self) -> float | None:
@@ -51,8 +52,14 @@ class Row:
 
     def values(self) -> dict[str, Any]:
         goal = None if self.goal is None else str(self.goal)
-        figures = (self.what, _round(self.danlu), _round(self.anchor), self.anchor_name)
+        danlu, anchor = (self._shown(value) for value in (self.danlu, self.anchor))
+        figures = (self.what, danlu, anchor, self.anchor_name)
         return dict(zip(KEYS, (*figures, _round(self.ratio), goal, self.met), strict=True))
+
+    def _shown(self, value: float | None) -> float | None:
+        if value is None or self.digits is None:
+            return _round(value)
+        return round(value, self.digits)
 
 
 def as_json(row: Row) -> str:

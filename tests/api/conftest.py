@@ -13,9 +13,14 @@ from danlu.engines.local.check import Abilities
 from danlu.engines.local.config import LocalConfig
 from danlu.engines.local.engine import LocalEngine
 from tests.api.lab import Lab
+from tests.api.society import Society
+from tests.support.folders import let_in
 from tests.support.server import DanluServer
 
 CLUSTER = """
+[server]
+circle_of_trust = true
+
 [[nodes]]
 name = "n1"
 cpus = 24
@@ -50,6 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
     folder = tmp_path_factory.mktemp("api")
     fast = folder / "fast"
     fast.mkdir()
+    let_in(fast)
     server = DanluServer(folder / "data", CLUSTER.format(fast=fast))
     server.start(timeout=120)
     yield server
@@ -62,6 +68,13 @@ def lab(server: DanluServer) -> Iterator[Lab]:
     yield lab
     lab.clear()
     lab.http.close()
+
+
+@pytest.fixture
+def society(lab: Lab) -> Iterator[Society]:
+    society = Society(lab)
+    yield society
+    society.close()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from tests.engines.world import processes_with, token
 def test_the_list_shows_the_newest_first_page_by_page(lab: Lab) -> None:
     jobs = lab.submit_all(*[{"name": "page", "command": "true", "held": True}] * 7)
     seen: list[str] = []
-    before: dict[str, int] = {}
+    before: dict[str, str] = {}
     while True:
         page = lab.get("/jobs", name="page", limit=3, **before)
         assert len(page["jobs"]) <= 3

@@ -24,6 +24,7 @@ from schemathesis.specs.openapi.checks import (
 from danlu.api.app import create_app
 from danlu.api.services import Services
 from tests.api.lab import PATIENCE, Lab, client
+from tests.api.society import Society
 from tests.support.server import DanluServer
 
 bounded = settings(
@@ -33,10 +34,19 @@ bounded = settings(
     database=None,
     suppress_health_check=list(HealthCheck),
 )
+fewer = settings(bounded, max_examples=max(4, bounded.max_examples // 3))
 few = settings(bounded, max_examples=4)
-OPEN = {"GET /api/v1/version", "POST /api/v1/login"}
-COSTLY = {"POST /api/v1/login", "POST /api/v1/password"}
-"""Each costs what a password's hash is meant to cost."""
+OPEN = {"GET /api/v1/version", "POST /api/v1/login", "POST /api/v1/sign-up"}
+COSTLY = {
+    "POST /api/v1/backup",
+    "POST /api/v1/login",
+    "POST /api/v1/password",
+    "POST /api/v1/sign-up",
+    "POST /api/v1/users",
+}
+"""Each costs what a password's hash is meant to cost, or more."""
+MARK = "zq7kept"
+"""Stands in all that is the admin's own; nobody else may be shown it."""
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -53,14 +63,16 @@ document.config.generation.with_security_parameters = False
 OPERATIONS: dict[str, Any] = {
     f"{operation.method.upper()} {operation.path}": operation
     for operation in (cast(Any, found).ok() for found in document.get_all_operations())
-    if operation.path != "/api/v1/server/shutdown"
+    # One ends the server, the other never ends.
+    if operation.path not in ("/api/v1/server/shutdown", "/api/v1/stream")
 }
 
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
     """A server of its own: thousands of strange jobs are left in its queue."""
-    server = DanluServer(tmp_path_factory.mktemp("schema") / "data")
+    config = "[server]\ncircle_of_trust = true\n"
+    server = DanluServer(tmp_path_factory.mktemp("schema") / "data", config)
     server.start(timeout=120)
     yield server
     server.cleanup()
@@ -70,10 +82,22 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
 def known(fuzzed: DanluServer) -> list[str]:
     """References that mean something: a job that ended, one that is held, one of an array."""
     lab = Lab(fuzzed)
-    ended = lab.run("echo hello; echo world", name="done")
+    ended = lab.run(f"echo {MARK}; echo world", name="done", env={MARK: "1"})
     lab.submit(command="true", name="held", held=True)
     lab.submit(command="true", name="many", held=True, array="0-1")
+    lab.http.put(f"/secrets/{MARK}", json={"value": MARK})
     return [ended["id"], "done-1", "admin~done-1", "held-1", "many-1", "many-1.1"]
+
+
+@pytest.fixture(scope="module")
+def member(fuzzed: DanluServer, known: list[str]) -> str:
+    """A token of somebody to whom nothing of the admin's belongs."""
+    society = Society(Lab(fuzzed))
+    society.admin.do("POST", "/groups", {"name": f"g{MARK}", "note": MARK})
+    society.admin.do("POST", "/users", {"name": f"u{MARK}", "groups": [f"g{MARK}"]})
+    token = society.with_token(society.person(), label="fuzz", expires_in=86400).token
+    society.close()
+    return token
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
@@ -97,6 +121,46 @@ def test_every_answer_is_one_the_document_promises(
             ask()
         except Unsatisfiable:
             pytest.skip("nothing about this operation can be wrong")
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_a_member_is_answered_as_promised_and_shown_nothing_of_others(
+    label: str, mode: GenerationMode, fuzzed: DanluServer, known: list[str], member: str
+) -> None:
+    headers = {"Authorization": f"Bearer {member}"}
+
+    @(few if label in COSTLY else fewer)
+    @given(case=OPERATIONS[label].as_strategy(generation_mode=mode))
+    def ask(case: Case[Any]) -> None:
+        _tame(case, known)
+        _aim(case)
+        answer = case.call_and_validate(
+            base_url=fuzzed.url, session=session, headers=headers, checks=CHECKS, timeout=PATIENCE
+        )
+        asked = f"{case.path_parameters} {case.query} {case.body}"
+        if MARK not in asked:
+            assert MARK not in answer.text
+        elif answer.status_code < 300:
+            # Cards and nodes tell who holds them; nothing else of another's is found.
+            assert not label.startswith("GET"), answer.text
+
+    with requests.Session() as session:
+        session.trust_env = False
+        try:
+            ask()
+        except Unsatisfiable:
+            pytest.skip("nothing about this operation can be wrong")
+
+
+def _aim(case: Case[Any]) -> None:
+    """Half of the names are those of something that exists and is another's."""
+    parameters = case.path_parameters or {}
+    for key, kind in (("name", "g" if "/groups/" in case.operation.path else "u"), ("user", "u")):
+        if key in parameters and "/secrets" not in case.operation.path:
+            dice = crc32(repr(parameters[key]).encode())
+            if dice % 2:
+                parameters[key] = f"{kind}{MARK}"
 
 
 @pytest.mark.parametrize("label", sorted(OPERATIONS.keys() - OPEN))

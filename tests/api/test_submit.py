@@ -105,8 +105,8 @@ def test_a_dry_run_tells_what_would_happen_and_does_nothing(lab: Lab) -> None:
     assert answer.status_code == 200
     (preview,) = answer.json()["previews"]
     assert preview["why"]["starts_now"] is True
-    assert preview["why"]["sentence_en"] == "Starts now on n1"
-    assert preview["why"]["sentence_zh"] == "立即开始：n1"
+    assert preview["why"]["sentence_en"] == "Starts now on n1, cards 0–1"
+    assert preview["why"]["sentence_zh"] == "立即开始：n1 的 0–1 号卡"
     assert preview["spec"]["cpus"] == 12, "what was left out is filled in, in proportion"
     assert lab.get("/jobs", limit=1)["jobs"] == before
 
@@ -121,7 +121,7 @@ def test_a_dry_run_names_what_the_job_would_wait_for(lab: Lab) -> None:
         assert not found["starts_now"]
         return found
 
-    assert why(gpus=1)["causes"][0]["kind"] == "no_room"
+    assert why(gpus=1)["causes"][0]["kind"] == "cluster_full"
     assert why(held=True)["causes"][0]["kind"] == "held"
     after = why(after=[f"prep-{first['number']}"])
     assert after["sentence_en"] == f"Waits for {first['ref']} to succeed"

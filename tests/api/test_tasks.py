@@ -66,7 +66,7 @@ def test_a_volume_appears_where_the_job_wants_it(lab: Lab, abilities: Abilities)
 def test_a_volume_that_does_not_exist_is_refused_with_those_that_do(lab: Lab) -> None:
     found = lab.refusal(command="true", mounts=["slow:/slow"])
     assert found["key"] == "mounts.0.volume"
-    assert "fast, gdata, userhome" in found["message_en"]
+    assert "fast, gdata, user, userhome" in found["message_en"]
 
 
 def test_a_host_path_is_not_a_volume(lab: Lab) -> None:

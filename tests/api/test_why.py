@@ -16,9 +16,9 @@ def test_a_job_that_finds_no_room_says_what_it_needs_and_who_holds_it(lab: Lab) 
     job = lab.submit(command="true", gpus=2)
     why = lab.why(job)
     assert why["state"] == "queued"
-    assert why["sentence_en"] == "Needs 2 cards on one node: 0 are free, the largest hole is 0"
-    assert why["sentence_zh"] == "需单机 2 卡：空闲 0 卡，最大空档 0 卡"
-    assert _kinds(why) == ["no_room"]
+    assert why["sentence_en"] == "Needs 2 cards: every card is in use"
+    assert why["sentence_zh"] == "需 2 卡：卡全部占用"
+    assert _kinds(why) == ["cluster_full"]
     assert why["causes"][0]["basis"] == "verified"
     assert why["position"] == 1
     nodes = {node["node"]: node for node in why["nodes"]}
@@ -48,7 +48,7 @@ def test_a_held_job_says_so_and_also_what_else_is_missing(lab: Lab) -> None:
     why = lab.why(lab.submit(command="true", gpus=1, held=True))
     assert why["sentence_en"] == "Held until somebody releases it"
     assert why["sentence_zh"] == "已挂起，释放后才会开始"
-    assert _kinds(why) == ["held", "no_room"]
+    assert _kinds(why) == ["held", "cluster_full"]
 
 
 def test_a_job_that_waits_for_others_names_them(lab: Lab) -> None:
@@ -96,7 +96,7 @@ def test_a_fraction_of_a_card_waits_for_a_card_with_that_much_left(lab: Lab) -> 
     cards = {(task["node"], *task["gpus"]) for job in half for task in lab.show(job)["tasks"]}
     assert len(cards) == 2, "two halves share one card"
     why = lab.why(lab.submit(command="true", gpus=0.5, cpus=1))
-    assert why["sentence_en"] == "Needs 0.5 of a card: no card has that much free"
+    assert why["sentence_en"] == "Needs 0.5 of a card: every card is in use"
 
 
 def test_a_running_job_says_that_it_runs(lab: Lab) -> None:

@@ -14,8 +14,9 @@ import pytest
 import danlu.cli
 from danlu.cli.helptexts import HELP
 from danlu.cli.registry import COMMANDS, COMMON
-from danlu.cli.texts import TEXTS
+from danlu.cli.texts import everything
 
+TEXTS = everything()
 ROOT = Path(danlu.cli.__file__).parent
 SOURCES = sorted(path for path in ROOT.rglob("*.py") if "texts" not in path.name)
 SPEAKERS = {"t", "Failure", "UsageError", "words", "_title", "_pairs", "_bullets"}
@@ -116,6 +117,8 @@ def test_every_explanation_belongs_to_a_command_or_option() -> None:
 def test_no_sentence_is_written_past_the_catalogue() -> None:
     found = []
     for path in SOURCES:
+        if path.parent.name == "shims":
+            continue  # they answer in the words of the platforms they stand for
         for call in calls(ast.parse(path.read_text()), DEAF):
             for argument in call.args:
                 keyed = {n for c in calls(argument, SPEAKERS) for a in c.args for n in ast.walk(a)}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from danlu.access.principal import Principal
 from danlu.control.controller import Controller
 from danlu.control.logs import Logs, Wanted
 from danlu.control.lookup import Lookup
@@ -69,7 +70,7 @@ class Desk:
 
     async def submit_all(self, **job: Any) -> list[JobRow]:
         asked = [Submission(complete({"cpus": 0.5, "memory": "64M", **job}))]
-        rows, _ = await self.submitter.submit(asked, "alice")
+        rows, _ = await self.submitter.submit(asked, Principal("alice"))
         return rows
 
     async def look(self, job: JobRow) -> JobRow:

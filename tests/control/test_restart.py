@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from danlu.engines.api import Unreachable
 from danlu.spec.states import Reason
 from tests.control.desk import Desk
 from tests.engines.world import eventually
@@ -127,3 +130,24 @@ async def test_a_time_limit_goes_on_counting(desk: Desk) -> None:
     ended = await desk.ended(job)
     assert ended.reason is Reason.TIME_LIMIT
     assert ended.attempt == 1
+
+
+async def test_what_a_predecessor_placed_is_launched_by_who_leads_now(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the new leader has launched others before it."""
+
+    async def away(*_: object) -> str:
+        raise Unreachable("not now")
+
+    engine = desk.controller.rooms.engine
+    monkeypatch.setattr(engine, "launch", away)
+    job = await desk.submit(command="echo ran")
+    await desk.until(job, "starting")
+    before = desk.controller.rooms.epoch
+    await desk.close()
+    monkeypatch.undo()
+    (desk.data / "run" / "epoch").write_text(str(before + 1))
+    await desk.open()
+    ended = await desk.ended(job)
+    assert (ended.state, ended.attempt) == ("succeeded", 1)

@@ -23,6 +23,7 @@ from tests.docs.markdown import ROOT, Block, Page, all_pages, page
 
 JOB_GUIDES = ("docs/job-file.md", "docs/job-file.zh.md")
 ADMIN_GUIDES = ("docs/admin.md", "docs/admin.zh.md")
+IMAGE_GUIDES = ("docs/images.md", "docs/images.zh.md")
 READMES = ("README.md", "README.zh-CN.md")
 PAGES = all_pages()
 TRANSLATED = [
@@ -34,6 +35,25 @@ TRANSLATED = [
     ),
 ]
 DEFAULTS = Defaults()
+TABLES = (
+    "server",
+    "database",
+    "engine",
+    "registries",
+    "nodes",
+    "uids",
+    "users",
+    "groups",
+    "volumes",
+    "defaults",
+    "scheduler",
+    "queues",
+    "quotas",
+    "kinds",
+)
+NAMED = ("volumes", "users", "groups", "registries", "queues", "quotas.users", "kinds")
+# Their own keys are names too: models of cards, numbers of an order.
+LEAVES = ("models", "settings")
 
 
 def blocks(names: tuple[str, ...], language: str) -> list[Any]:
@@ -53,12 +73,12 @@ translated = pytest.mark.parametrize(
 # Examples
 
 
-@pytest.mark.parametrize("block", blocks((*JOB_GUIDES, *READMES), "yaml"))
+@pytest.mark.parametrize("block", blocks((*JOB_GUIDES, *IMAGE_GUIDES, *READMES), "yaml"))
 def test_every_job_shown_is_accepted(block: Block) -> None:
     assert read_submissions(block.text)
 
 
-@pytest.mark.parametrize("block", blocks((*ADMIN_GUIDES, *READMES), "toml"))
+@pytest.mark.parametrize("block", blocks((*ADMIN_GUIDES, *IMAGE_GUIDES, *READMES), "toml"))
 def test_every_configuration_shown_can_be_loaded(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "danlu.toml"
     file.write_text(block.text)
@@ -167,9 +187,17 @@ def known_keys(tmp_path: Path) -> set[str]:
         "server": "[server]",
         "database": "[database]",
         "engine": "[engine]",
+        "registries.NAME": "[registries.x]",
         "nodes": "[[nodes]]",
         "volumes.NAME": '[volumes.x]\nsource = "/x"',
+        "uids": "[uids]",
+        "users.NAME": "[users.x]\nuid = 5000",
+        "groups.NAME": "[groups.x]\ngid = 5000",
         "defaults": "[defaults]",
+        "scheduler": "[scheduler]",
+        "queues.NAME": "[queues.x]",
+        "quotas.users.NAME": "[quotas.users.x]",
+        "kinds.NAME": "[kinds.train]",
     }
     tables = {section.partition(".")[0] for section in sections}
     top = set(known(""))
@@ -183,8 +211,9 @@ def flat(values: dict[str, Any], prefix: str = "") -> set[str]:
     for key, value in values.items():
         inner = value if isinstance(value, list) else [value]
         for each in inner:
-            name = "NAME" if prefix == "volumes." else key
-            keys |= flat(each, f"{prefix}{name}.") if isinstance(each, dict) else {prefix + name}
+            name = "NAME" if prefix[:-1] in NAMED else key
+            deeper = isinstance(each, dict) and key not in LEAVES
+            keys |= flat(each, f"{prefix}{name}.") if deeper else {prefix + name}
     return keys
 
 
@@ -193,9 +222,7 @@ def test_the_guide_has_a_row_for_every_key_of_the_configuration_and_for_no_other
     guide: Page, tmp_path: Path
 ) -> None:
     documented = {
-        key
-        for key in guide.rows()
-        if key == "data" or re.match(r"(server|database|engine|nodes|volumes|defaults)\.\w", key)
+        key for key in guide.rows() if key == "data" or re.match(rf"({'|'.join(TABLES)})\.\w", key)
     }
     # Files of the data folder look like keys.
     documented -= {"server.json", "server.lock"}

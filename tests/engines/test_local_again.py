@@ -91,6 +91,15 @@ class TestOneAfterAnother:
             assert log.split()[4] == b"1"
 
     @as_root
+    async def test_a_program_that_its_user_may_not_read_does_not_run(self, boxed: World) -> None:
+        program = boxed.outside / "private"
+        program.write_text("#!/bin/sh\necho ran\n")
+        program.chmod(0o700)
+        task, log = await boxed.run(argv(str(program)), identity=Identity("a", uid=7001, gid=7001))
+        assert task.exit_code == 126
+        assert b"ran" not in log
+
+    @as_root
     async def test_a_keeper_with_an_old_picture_of_the_host_takes_no_more(
         self, boxed: World
     ) -> None:

@@ -102,6 +102,9 @@ class World:
         self.engine: Engine = make(self.data)
         self._engines = [self.engine]
         self.node = ""
+        self.every: dict[str, Any] = {}  # what all tasks are launched with, mounts besides others
+        self.rounds = 120  # of a race; fewer where a launch is slow
+        self.pause = 0.00025  # and how far apart its sides start at the least
 
     async def start(self) -> None:
         await self.engine.start()
@@ -141,6 +144,8 @@ class World:
         **values: Any,
     ) -> Launch:
         resources = resources or Resources(GpuRequest(), 1.0, 1 << 30, 1 << 26)
+        mounts = (*self.every.get("mounts", ()), *values.get("mounts", ()))
+        values = self.every | values | {"mounts": mounts}
         seen: dict[str, int] = {}
         tasks = []
         for index in range(count):

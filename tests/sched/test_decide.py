@@ -120,7 +120,9 @@ def test_every_cause_has_words_in_both_languages() -> None:
         "limit": 2, "model": "A100", "models": "3090", "tasks": 1, "cards": 9, "cpus": 1.0,
         "memory": 1, "share": 0, "largest_cards": 8, "largest_cpus": 8.0, "largest_memory": 8,
         "all_cards": 8, "nodes": "n1", "free_cards": 3, "largest_hole": 2, "most_cpus": 1.0,
-        "most_memory": 1, "lacks": "cards",
+        "most_memory": 1, "lacks": "cards", "who": "vision", "what": "cards", "used": 8.0,
+        "need": 4.0, "kind": "environment", "asked": "fast", "at": 60.0, "en": "x", "zh": "x",
+        "largest_part": 0, "count": 1, "queue": "", "priority": 0, "own_priority": 0,
     }  # fmt: skip
     for kind in CauseKind:
         en, zh = cause_words(Cause(kind, numbers=numbers))

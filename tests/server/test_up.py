@@ -138,7 +138,7 @@ def test_a_bad_configuration_is_told_and_nothing_starts(home: Home) -> None:
 
 def test_check_says_what_is_possible_here(home: Home) -> None:
     said = home.danlu("check").stdout
-    for subject in ("user", "namespaces", "stopping", "cgroups", "docker", "podman", "disk"):
+    for subject in ("user", "namespaces", "stopping", "cgroups", "containers", "disk"):
         assert re.search(rf"^{subject} +(yes|partly|no) ", said, re.MULTILINE), subject
     findings = json.loads(home.danlu("check", "--json").stdout)
     assert all(finding["en"] and finding["zh"] for finding in findings)

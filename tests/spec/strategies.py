@@ -9,6 +9,7 @@ from danlu.spec.job import (
     Array,
     Command,
     Dependency,
+    Files,
     GpuRequest,
     JobSpec,
     Kind,
@@ -17,8 +18,12 @@ from danlu.spec.job import (
     Resources,
     Role,
     RunAs,
+    Sampling,
+    Search,
     Stdin,
+    Variables,
 )
+from danlu.spec.search import grid_size
 from danlu.spec.units import G, M, T
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -128,7 +133,8 @@ mounts = st.lists(
         names,
         st.from_regex(r"/[a-zA-Z0-9_]{4,10}(/[a-zA-Z0-9_ ]{1,10}){0,2}", fullmatch=True),
         st.booleans(),
-    ),
+        st.just("") | st.from_regex(r"[a-z0-9_ ]{1,8}(/[a-z0-9_]{1,8})?", fullmatch=True),
+    ).filter(lambda mount: not mount.folder or bool(mount.folder.strip())),
     max_size=3,
     unique_by=lambda mount: mount.path,
 ).map(tuple)
@@ -152,6 +158,8 @@ def roles(draw: st.DrawFn, name: str) -> Role:
         ports=draw(st.dictionaries(labels.map(str.lower), st.integers(1, 20), max_size=3)),
         workdir=draw(st.none() | lines.map(lambda line: "/" + line)),
         processes=draw(st.sampled_from(Processes)) if whole else Processes.ONE,
+        min_failed=draw(st.integers(0, 8)),
+        min_succeeded=draw(st.integers(0, 8)),
     )
 
 
@@ -175,6 +183,38 @@ arrays = st.builds(
 )
 
 
+values = st.one_of(
+    st.integers(-(10**15), 10**15),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+    texts,
+    st.none(),
+)
+parameters = st.one_of(
+    values,
+    st.builds(lambda vals: {"type": "categorical", "vals": vals}, st.lists(values, min_size=1)),
+    st.builds(
+        lambda low, span: {"type": "double", "minval": low, "maxval": low + span, "count": 2},
+        st.floats(-1e9, 1e9),
+        st.floats(0, 1e9),
+    ),
+    st.builds(
+        lambda low, span: {"type": "int", "minval": low, "maxval": low + span, "count": 3},
+        st.integers(-1000, 1000),
+        st.integers(0, 1000),
+    ),
+)
+searches = st.builds(
+    Search,
+    st.dictionaries(
+        variables, parameters | st.dictionaries(variables, values, min_size=1), max_size=4
+    ).filter(lambda space: grid_size(Search(space)) < 10_000),
+    st.sampled_from(Sampling),
+    st.integers(0, 2**32 - 1),
+)
+files = st.builds(Files, *[st.none() | lines] * 3, st.booleans())
+
+
 @st.composite
 def specs(draw: st.DrawFn) -> JobSpec:
     role_names = draw(
@@ -195,7 +235,7 @@ def specs(draw: st.DrawFn) -> JobSpec:
         group=draw(st.none() | names),
         priority=draw(st.integers(-1000, 1000)),
         time_limit=draw(st.none() | seconds),
-        retries=draw(st.integers(0, 100)),
+        retries=draw(st.integers(-2, 100)),
         grace=draw(st.just(10.0) | st.floats(0, 3600)),
         after=tuple(
             draw(
@@ -211,4 +251,7 @@ def specs(draw: st.DrawFn) -> JobSpec:
         split_output=draw(st.booleans()),
         log_cap=draw(st.none() | st.integers(4096, 64 * G)),
         held=draw(st.booleans()),
+        variables=draw(st.sampled_from(Variables)),
+        search=draw(st.none() | searches),
+        files=draw(files),
     )

@@ -173,3 +173,22 @@ def test_threads_never_make_the_same_id() -> None:
         thread.join()
     assert len({each for mine in made for each in mine}) == 8000
     assert all(mine == sorted(mine) for mine in made)
+
+
+@pytest.mark.parametrize(
+    ("text", "ref"),
+    [
+        ("42", JobRef(seq=42)),
+        (" 42 ", JobRef(seq=42)),
+        ("42_7", JobRef(seq=42, index=7)),
+    ],
+)
+def test_a_job_may_go_by_its_number_over_all_jobs(text: str, ref: JobRef) -> None:
+    assert parse_ref(text) == ref
+    assert parse_ref(str(ref)) == ref
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1_", "_1", "1.5", "01", "9" * 30])
+def test_other_numbers_name_no_job(text: str) -> None:
+    with pytest.raises(Wrong):
+        parse_ref(text)

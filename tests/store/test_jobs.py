@@ -9,6 +9,7 @@ import pytest
 
 from danlu.spec.states import Reason, State
 from danlu.store import Store, StoreConflict, Tx, attempts, jobs
+from danlu.store.listing import JobQuery, list_jobs
 from danlu.store.rows import JobRow
 from tests.store.samples import a_job, an_attempt, new_id
 
@@ -19,7 +20,7 @@ async def insert(store: Store, *rows: JobRow) -> list[JobRow]:
 
 
 async def listed(store: Store, **filters: Any) -> list[str]:
-    found = await store.read(lambda tx: jobs.list_jobs(tx, **filters))
+    found = await store.read(lambda tx: list_jobs(tx, JobQuery(**filters)))
     return [row.ref for row in found]
 
 
@@ -138,14 +139,14 @@ async def test_lists_are_newest_first_and_filtered(store: Store) -> None:
     assert await listed(store) == ["bob/bert-1", *of_alice]
     assert await listed(store, owner="alice") == of_alice
     assert await listed(store, name="bert") == ["bob/bert-1"]
-    assert await listed(store, states={State.FAILED, State.QUEUED}, owner="alice") == [
+    assert await listed(store, states=(State.FAILED, State.QUEUED), owner="alice") == [
         "alice/mnist-4",
         "alice/mnist-1",
     ]
     assert await listed(store, active=True, owner="alice") == [of_alice[0], *of_alice[3:]]
     assert await listed(store, active=False) == of_alice[1:3]
     assert await listed(store, limit=2) == ["bob/bert-1", "alice/mnist-5"]
-    assert await listed(store, limit=2, before_seq=5) == ["alice/mnist-4", "alice/mnist-3"]
+    assert await listed(store, limit=2, behind=(None, 5)) == ["alice/mnist-4", "alice/mnist-3"]
     active = await store.read(jobs.active_jobs)
     assert [row.seq for row in active] == [1, 2, 5, 6]
     counts = await store.read(jobs.count_jobs)

@@ -45,9 +45,9 @@ async def test_a_new_password_need_not_be_changed(with_admin: Store) -> None:
 async def test_a_token_leads_to_its_user_until_it_is_revoked(with_admin: Store) -> None:
     assert await with_admin.read(lambda tx: users.find_token(tx, TOKEN.hash)) == (TOKEN, ADMIN)
     assert await with_admin.read(lambda tx: users.find_token(tx, "another")) is None
-    await with_admin.write(lambda tx: users.token_used(tx, "t1", 1700000005.0))
+    await with_admin.write(lambda tx: users.token_used(tx, "t1", 1700000005.0, 1900000000.0))
     (used,) = await with_admin.read(lambda tx: users.tokens_of(tx, "u1"))
-    assert used.last_used_at == 1700000005.0
+    assert (used.last_used_at, used.expires_at) == (1700000005.0, 1900000000.0)
     assert await with_admin.write(lambda tx: users.revoke(tx, "t1"))
     assert not await with_admin.write(lambda tx: users.revoke(tx, "t1"))
     assert await with_admin.read(lambda tx: users.find_token(tx, TOKEN.hash)) is None

@@ -13,19 +13,22 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from tests.support.folders import let_in
+
 
 class DanluServer:
     """Starts `python -m danlu.server` and talks to it. Ends its tasks when the test is over."""
 
     def __init__(self, data: Path, config: str = "", port: int | None = None) -> None:
         self.data = data
+        let_in(data.parent)
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.token = ""
         self.process: subprocess.Popen[bytes] | None = None
         self.log = data.parent / f"{data.name}.server.log"
-        self._config = data.parent / f"{data.name}.toml"
-        self._config.write_text(config)
+        self.config = data.parent / f"{data.name}.toml"
+        self.config.write_text(config)
 
     @property
     def env(self) -> dict[str, str]:
@@ -59,7 +62,7 @@ class DanluServer:
                     "--port",
                     str(self.port),
                     "--config",
-                    str(self._config),
+                    str(self.config),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,

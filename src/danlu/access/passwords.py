@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import secrets
 
+from danlu.access.errors import Unfit
+
+SHORTEST, LONGEST = 10, 1000
 _PREFIX = "GubPEmmotfiK9TMD6Zdw"
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
@@ -13,6 +16,22 @@ def one_time_password() -> str:
     """Easy to read aloud: no 0/o, 1/l/i; 80 bits."""
     letters = [secrets.choice(_ALPHABET) for _ in range(16)]
     return "-".join("".join(letters[i : i + 4]) for i in range(0, 16, 4))
+
+
+def check_new(password: str, name: str) -> None:
+    """Raises Unfit."""
+    if not SHORTEST <= len(password) <= LONGEST:
+        raise Unfit(
+            "password",
+            f"needs {SHORTEST} to {LONGEST} characters",
+            f"需要 {SHORTEST} 到 {LONGEST} 个字符",
+        )
+    if len(set(password)) < 4 or name.lower() in (password.lower(), password.lower()[::-1]):
+        raise Unfit(
+            "password",
+            "is too easy to guess; take several words, or let a program make one",
+            "太容易被猜到；请用几个词，或让程序生成",
+        )
 
 
 def hash_password(password: str) -> str:

@@ -15,6 +15,7 @@ class Job(BaseModel):
     name: str
     number: int
     array_index: int | None
+    array_seq: int | None = Field(None, description="the array's own number")
     kind: str
     state: str
     held: bool
@@ -69,16 +70,20 @@ class JobDetail(Job):
     spec: dict[str, Any]
     tasks: list[Task]
     attempts: list[Attempt]
+    doing_en: str = Field("", description="what is being done for it, e.g. how far a pull is")
+    doing_zh: str = ""
 
 
 class JobList(BaseModel):
     jobs: list[Job]
-    next: int | None = Field(description="pass as `before` for the next page; null: no more")
+    next: str | None = Field(description="pass as `before` for the next page; null: no more")
 
 
 class Note(BaseModel):
     en: str
     zh: str
+    key: str = ""
+    line: int | None = None
 
 
 class Cause(BaseModel):
@@ -100,6 +105,33 @@ class NodeVerdict(BaseModel):
     holders: list[str]
 
 
+class CardHolder(BaseModel):
+    """A running job that holds what the waiting one needs."""
+
+    ref: str
+    owner: str
+    node: str
+    gpus: list[int]
+    since: float
+    latest_end: float | None
+    expected_end: float | None
+
+
+class WhatIf(BaseModel):
+    """A change that was tried by deciding again with it."""
+
+    kind: str
+    effect: str = Field(description="starts_now, earlier or no_change")
+    basis: str
+    en: str
+    zh: str
+    effect_en: str
+    effect_zh: str
+    numbers: dict[str, Any]
+    nodes: list[str]
+    at: float | None
+
+
 class Why(BaseModel):
     state: str
     sentence_en: str
@@ -109,11 +141,23 @@ class Why(BaseModel):
     nodes: list[NodeVerdict]
     position: int | None
     eta: float | None
+    eta_p90: float | None = Field(None, description="nine of ten start no later")
+    eta_basis: str | None = Field(None, description="now, limits, history or none")
+    eta_after: str | None = Field(None, description="the job whose end makes room")
+    eta_en: str = ""
+    eta_zh: str = ""
     eta_why_en: str
     eta_why_zh: str
     advice_en: str = ""
     advice_zh: str = ""
     evidence: list[str] = []
+    more_nodes: int = Field(0, description="nodes that are not listed because they have less")
+    holders: list[CardHolder] = []
+    clear: list[str] = Field([], description="what is not in the way")
+    clear_en: str = ""
+    clear_zh: str = ""
+    suggestions: list[WhatIf] = []
+    places: list[dict[str, Any]] = Field([], description="where it starts, if it starts now")
 
 
 class Preview(BaseModel):
@@ -139,6 +183,32 @@ class Event(BaseModel):
 
 class EventList(BaseModel):
     events: list[Event]
+
+
+class StreamJob(BaseModel):
+    id: str
+    ref: str
+    owner: str
+    name: str
+    group: str | None
+    state: str | None = Field(description="after this event; null: it does not change it")
+
+
+class StreamEvent(BaseModel):
+    """One message of the stream; which keys it has depends on its type."""
+
+    type: str = Field(description="the SSE event: hello, job, nodes or platform")
+    seq: int = Field(description="of job and platform: the event's number, also its id")
+    at: float
+    kind: str
+    actor: str
+    data: dict[str, Any]
+    en: str
+    zh: str
+    job: StreamJob
+    nodes: list[Node] = Field(description="of nodes: those that changed, at first all")
+    gone: list[str] = Field(description="of nodes: names of those that are there no more")
+    reset: bool = Field(description="of hello: the place asked for is not known, it goes on now")
 
 
 class Match(BaseModel):

@@ -8,16 +8,38 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
 from danlu import __version__
-from danlu.api import jobs, logs, platform, secrets, streams
+from danlu.api import (
+    audit,
+    backup,
+    dialects,
+    document,
+    downloads,
+    groups,
+    jobs,
+    listing,
+    logs,
+    people,
+    platform,
+    secrets,
+    session,
+    signup,
+    stream,
+    streams,
+    volumes,
+)
 from danlu.api.bounds import Bounded
 from danlu.api.problems import ErrorAnswer, install
 from danlu.api.services import Services
-from danlu.spec.request import JobRequest
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     401: {"model": ErrorAnswer, "description": "Not signed in"},
+    403: {"model": ErrorAnswer, "description": "Not allowed"},
     404: {"model": ErrorAnswer, "description": "No such thing"},
     422: {"model": ErrorAnswer, "description": "The request is not valid"},
+    429: {
+        "model": ErrorAnswer,
+        "description": "Too many tries; `Retry-After` says when to try again",
+    },
     503: {"model": ErrorAnswer, "description": "Something is away for now; try again"},
 }
 
@@ -29,36 +51,36 @@ def create_app(services: Services) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/v1/openapi.json",
+        generate_unique_id_function=document.operation_id,
     )
     app.state.services = services
     install(app)
     app.add_middleware(Bounded)
-    for module in (jobs, logs, platform, secrets, streams):
+    for module in (
+        session,
+        people,
+        groups,
+        signup,
+        audit,
+        listing,
+        dialects,
+        jobs,
+        logs,
+        platform,
+        backup,
+        secrets,
+        stream,
+        streams,
+        volumes,
+    ):
         app.include_router(module.router, prefix="/api/v1", responses=_ERRORS)
+
+    downloads.install(app)
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> JSONResponse:
         health = services.controller.rooms.store.health
         return JSONResponse({"ok": health.ok}, 200 if health.ok else 503)
 
-    _add_job_schema(app)
+    document.install(app)
     return app
-
-
-def _add_job_schema(app: FastAPI) -> None:
-    """The body of a submission is read by hand (YAML too), so its schema is added by hand."""
-    make = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema:
-            return app.openapi_schema
-        document = make()
-        schema = JobRequest.model_json_schema(ref_template="#/components/schemas/{model}")
-        parts = document.setdefault("components", {}).setdefault("schemas", {})
-        for name, part in schema.pop("$defs", {}).items():
-            parts.setdefault(name, part)
-        parts["JobRequest"] = schema
-        app.openapi_schema = document
-        return document
-
-    app.openapi = openapi  # type: ignore[method-assign]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
-from danlu.access.gate import Principal
+from danlu.access import rules
+from danlu.access.principal import Principal
 from danlu.api.answers import Matches
 from danlu.api.jobs import one
-from danlu.api.problems import not_found
+from danlu.api.problems import not_found, told
 from danlu.api.services import Our, Services, Who
 from danlu.control.logs import Wanted
 from danlu.spec.codec import from_values
@@ -34,7 +36,7 @@ async def _wanted(
 @router.get(
     "/{ref}/logs",
     response_class=StreamingResponse,
-    responses={200: {"content": {"application/octet-stream": {}}}},
+    responses={200: {"content": {"application/octet-stream": {}}}, **told(409)},
 )
 async def read(
     ref: str,
@@ -55,7 +57,9 @@ async def read(
         offset = await logs.tail_offset(wanted, tail)
     pieces: AsyncIterator[bytes]
     if follow:
-        pieces = _at_most(logs.follow(wanted, offset), limit)
+        row = wanted.job
+        barred = our.gate.barred(who, lambda now: rules.sees_job(now, row.owner, row.group))
+        pieces = _at_most(while_allowed(logs.follow(wanted, offset), barred), limit)
     else:
         pieces = logs.read(wanted, offset, limit)
     headers = {
@@ -64,6 +68,31 @@ async def read(
         "Cache-Control": "no-store",
     }
     return StreamingResponse(pieces, media_type="application/octet-stream", headers=headers)
+
+
+async def while_allowed(
+    pieces: AsyncIterator[bytes], barred: Coroutine[Any, Any, None]
+) -> AsyncIterator[bytes]:
+    """Ends a stream at once when whoever follows it may no longer."""
+    end = asyncio.create_task(barred)
+    more: asyncio.Task[bytes] | None = None
+    try:
+        while True:
+            more = asyncio.ensure_future(anext(pieces))
+            await asyncio.wait({more, end}, return_when=asyncio.FIRST_COMPLETED)
+            if end.done():
+                return
+            try:
+                yield more.result()
+            except StopAsyncIteration:
+                return
+    finally:
+        for task in (end, more):
+            if task is not None:
+                task.cancel()
+        await asyncio.gather(*(t for t in (end, more) if t is not None), return_exceptions=True)
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()
 
 
 async def _at_most(pieces: AsyncIterator[bytes], limit: int | None) -> AsyncIterator[bytes]:
@@ -77,7 +106,7 @@ async def _at_most(pieces: AsyncIterator[bytes], limit: int | None) -> AsyncIter
                 return
 
 
-@router.get("/{ref}/logs/search", response_model=Matches)
+@router.get("/{ref}/logs/search", response_model=Matches, responses=told(409))
 async def search(
     ref: str,
     our: Our,

@@ -1,68 +1,43 @@
-"""Routes for the platform itself: sign in, nodes, cards, the server."""
+"""Routes for the platform itself: nodes, cards, the server."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
 
 from danlu import __version__
-from danlu.api.answers import CardList, Goodbye, LoginAnswer, Me, NodeList, ServerInfo, Version
-from danlu.api.problems import ApiProblem, told
-from danlu.api.services import Our, Who
+from danlu.access import rules
+from danlu.access.audit import note
+from danlu.access.errors import NotAllowed
+from danlu.api.answers import CardList, Goodbye, NodeList, ServerInfo, Version
+from danlu.api.problems import told
+from danlu.api.services import Asks, Our, Who
 from danlu.api.views import card_views, job_view, node_views
 from danlu.spec.states import State
+from danlu.store.errors import StoreError
 
 router = APIRouter(tags=["platform"])
 Values = dict[str, Any]
 
 
-class Login(BaseModel):
-    user: str = Field(min_length=1, max_length=200, pattern=r"^[^\x00]*$")
-    password: str = Field(min_length=1, max_length=1000)
-
-
 @router.get("/version", response_model=Version)
 async def version() -> Values:
+    """The version of the server."""
     return {"version": __version__}
-
-
-@router.post("/login", response_model=LoginAnswer, responses=told(400, 413))
-async def login(asked: Login, our: Our) -> Values:
-    """A name and a password become a token."""
-    found = await our.gate.login(asked.user, asked.password)
-    if found is None:
-        raise ApiProblem(401, "wrong_password", "Wrong name or password", "用户名或密码错误")
-    token, user = found
-    return {"token": token, "user": user.name, "must_change_password": user.must_change}
-
-
-class NewPassword(BaseModel):
-    old: str = Field(min_length=1, max_length=1000)
-    new: str = Field(min_length=10, max_length=1000)
-
-
-@router.post("/password", response_model=Me, responses=told(400, 403, 413))
-async def password(asked: NewPassword, our: Our, who: Who) -> Values:
-    """Changes one's own password; the one-time password ends with it."""
-    if not await our.gate.change_password(who.name, asked.old, asked.new):
-        raise ApiProblem(403, "wrong_password", "The old password is wrong", "原密码错误")
-    return {"user": who.name, "role": who.role}
-
-
-@router.get("/whoami", response_model=Me)
-async def whoami(who: Who) -> Values:
-    return {"user": who.name, "role": who.role}
 
 
 @router.get("/nodes", response_model=NodeList)
 async def nodes(our: Our, who: Who) -> Values:
+    """The nodes: what each has, what is free, who holds which card."""
     return {"nodes": node_views(our.controller)}
 
 
 @router.get("/gpus", response_model=CardList)
 async def gpus(our: Our, who: Who) -> Values:
+    """All cards, and how many of each model are free."""
     cards = card_views(our.controller)
     summary: dict[str, Values] = {}
     for card in cards:
@@ -74,11 +49,12 @@ async def gpus(our: Our, who: Who) -> Values:
 
 @router.get("/server", response_model=ServerInfo)
 async def server(our: Our, who: Who) -> Values:
+    """The server: where it is, what it runs, how its database is."""
     rooms = our.controller.rooms
     health = rooms.store.health
     return {
         "version": __version__,
-        "data": str(rooms.settings.data),
+        "data": str(rooms.settings.data) if rules.runs_server(who) else "",
         "addresses": our.addresses,
         "engine": rooms.engine.name,
         "tasks_running": sum(len(job.shapes) for job in rooms.attempts.values()),
@@ -91,11 +67,15 @@ async def server(our: Our, who: Who) -> Values:
 
 
 @router.post("/server/shutdown", response_model=Goodbye, responses=told(403))
-async def shutdown(our: Our, who: Who) -> Values:
+async def shutdown(our: Our, asks: Asks) -> Values:
     """Stops the server. Tasks go on; the answer lists them."""
-    if not who.admin:
-        raise ApiProblem(403, "not_allowed", "Only an admin may do this", "只有管理员可以执行")
+    if not rules.runs_server(asks.who):
+        raise NotAllowed("Only an admin may do this", "只有管理员可以执行")
     jobs = list(our.controller.rooms.attempts.values())
+    # Also where the database is away: a server must be stoppable.
+    with contextlib.suppress(StoreError, TimeoutError):
+        async with asyncio.timeout(2):
+            await our.controller.rooms.store.write(lambda tx: note(tx, asks, "server.shutdown", ""))
     our.shutdown()
     return {
         "running": [

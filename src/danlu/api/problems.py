@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
+from danlu.access.errors import AccessError, TooMany
 from danlu.engines.api import Unreachable
 from danlu.spec.errors import SpecError, shorten
 from danlu.spec.read import LARGEST_FILE
@@ -19,7 +20,7 @@ from danlu.store.errors import StoreError
 
 log = logging.getLogger("danlu.api")
 
-_PRIVATE = frozenset({"password", "value", "old", "new"})
+_PRIVATE = frozenset({"password", "value", "old", "new", "code"})
 """Keys of bodies whose values are not repeated in an answer."""
 
 
@@ -53,6 +54,7 @@ class ApiProblem(Exception):
         en: str,
         zh: str,
         details: list[dict[str, Any]] | None = None,
+        headers: dict[str, str] | None = None,
     ) -> None:
         super().__init__(en)
         self.status = status
@@ -60,6 +62,7 @@ class ApiProblem(Exception):
         self.en = en
         self.zh = zh
         self.details = details or []
+        self.headers = headers or {}
 
 
 _HTTP_WORDS = {
@@ -94,6 +97,7 @@ def told(*statuses: int) -> dict[int | str, dict[str, Any]]:
         403: "Not allowed",
         409: "Not possible in its present state",
         413: "The body is too large",
+        429: "Too many tries; `Retry-After` says when to try again",
     }
     return {status: {"model": ErrorAnswer, "description": words[status]} for status in statuses}
 
@@ -107,13 +111,21 @@ def answer(problem: ApiProblem) -> JSONResponse:
             "details": problem.details,
         }
     }
-    headers = {"WWW-Authenticate": "Bearer"} if problem.status == 401 else None
-    return JSONResponse(body, problem.status, headers)
+    headers = {"WWW-Authenticate": "Bearer"} if problem.status == 401 else {}
+    return JSONResponse(body, problem.status, {**headers, **problem.headers})
+
+
+def from_access(error: AccessError) -> ApiProblem:
+    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else None
+    return ApiProblem(error.status, error.code, error.en, error.zh, headers=headers)
 
 
 def from_spec(error: SpecError) -> ApiProblem:
     details = [dict(problem.values()) for problem in error.problems]
-    return ApiProblem(422, "invalid_job", "The job cannot be accepted", "任务无法接受", details)
+    en, zh = "The job cannot be accepted", "任务无法接受"
+    if error.language:
+        en, zh = f"{en} (read as {error.language})", f"{zh}（按 {error.language} 读取）"
+    return ApiProblem(422, "invalid_job", en, zh, details)
 
 
 def install(app: FastAPI) -> None:
@@ -124,6 +136,10 @@ def install(app: FastAPI) -> None:
     async def spec_error(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, SpecError)
         return answer(from_spec(error))
+
+    async def access_error(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, AccessError)
+        return answer(from_access(error))
 
     async def store_error(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, StoreError)
@@ -169,6 +185,7 @@ def install(app: FastAPI) -> None:
 
     app.add_exception_handler(ApiProblem, api_problem)
     app.add_exception_handler(SpecError, spec_error)
+    app.add_exception_handler(AccessError, access_error)
     app.add_exception_handler(StoreError, store_error)
     app.add_exception_handler(Unreachable, engine_away)
     app.add_exception_handler(RequestValidationError, bad_request)

@@ -7,11 +7,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
+from danlu.access.audit import note
 from danlu.api.answers import SecretNames
 from danlu.api.problems import ApiProblem, not_found, told
-from danlu.api.services import Our, Who
+from danlu.api.services import Asks, Our, Who
 from danlu.spec.refs import NAME_PATTERN
 from danlu.store import secrets as secret_store
+from danlu.store.tx import Tx
 
 router = APIRouter(prefix="/secrets", tags=["secrets"])
 Name = Annotated[str, Path(pattern=f"^{NAME_PATTERN}$")]
@@ -24,12 +26,13 @@ class SecretValue(BaseModel):
 
 @router.get("", response_model=SecretNames)
 async def names(our: Our, who: Who) -> Values:
+    """The names of one's secrets."""
     store = our.controller.rooms.store
     return {"names": await store.read(lambda tx: secret_store.list_secrets(tx, who.name))}
 
 
 @router.put("/{name}", response_model=SecretNames, responses=told(400, 413))
-async def put(name: Name, secret: SecretValue, our: Our, who: Who) -> Values:
+async def put(name: Name, secret: SecretValue, our: Our, asks: Asks) -> Values:
     """Jobs that start from now on get this value."""
     if "\0" in secret.value or any("\ud800" <= ch <= "\udfff" for ch in secret.value):
         raise ApiProblem(
@@ -39,13 +42,25 @@ async def put(name: Name, secret: SecretValue, our: Our, who: Who) -> Values:
             "value：含有变量无法保存的字符（NUL）",
         )
     store = our.controller.rooms.store
-    await store.write(lambda tx: secret_store.put_secret(tx, who.name, name, secret.value))
+
+    def op(tx: Tx) -> None:
+        secret_store.put_secret(tx, asks.name, name, secret.value)
+        note(tx, asks, "secret.set", name)
+
+    await store.write(op)
     return {"names": [name]}
 
 
 @router.delete("/{name}", response_model=SecretNames)
-async def delete(name: Name, our: Our, who: Who) -> Values:
-    store = our.controller.rooms.store
-    if not await store.write(lambda tx: secret_store.delete_secret(tx, who.name, name)):
+async def delete(name: Name, our: Our, asks: Asks) -> Values:
+    """Deletes a secret; jobs that start later do not get it."""
+
+    def op(tx: Tx) -> bool:
+        found = secret_store.delete_secret(tx, asks.name, name)
+        if found:
+            note(tx, asks, "secret.deleted", name)
+        return found
+
+    if not await our.controller.rooms.store.write(op):
         raise not_found(f"secret {name}", f"密钥 {name}")
     return {"names": [name]}

@@ -5,15 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections.abc import Coroutine
 from typing import Any
 
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
+from danlu.access import rules
+from danlu.access.audit import note
+from danlu.access.errors import AccessError
+from danlu.access.principal import Asker
 from danlu.api.jobs import several
 from danlu.api.problems import ApiProblem
-from danlu.api.services import Services, socket_principal
+from danlu.api.services import Services, socket_asker
 from danlu.engines.api import Duplex, InDoubt, Refused, TaskRef, Tty, Unreachable
 from danlu.store.errors import StoreError
+from danlu.store.rows import JobRow
 
 router = APIRouter(prefix="/jobs", tags=["streams"])
 
@@ -52,26 +58,40 @@ async def execute(
 async def _serve(
     socket: WebSocket, ref: str, task: int, command: tuple[list[str], Tty | None] | None
 ) -> None:
-    who = await socket_principal(socket)
-    if who is None:
-        await _refuse(socket, _REFUSED, "not signed in")
-        return
     our: Services = socket.app.state.services
     try:
-        row = (await several(our, who, ref))[0]
+        asker = await socket_asker(socket)
+        row = await _enterable(our, asker, ref)
         place = await _running(our, row.id, task, wait=command is None)
         if command is None:
             duplex = await our.controller.rooms.engine.attach(place)
         else:
             duplex = await our.controller.rooms.engine.exec(place, command[0], command[1])
-    except ApiProblem as problem:
-        await _refuse(socket, _NOT_THERE, problem.en)
+    except (ApiProblem, AccessError) as problem:
+        denied = problem.status in (401, 403, 429)
+        await _refuse(socket, _REFUSED if denied else _NOT_THERE, problem.en)
         return
     except (Refused, Unreachable, InDoubt, StoreError, OSError) as trouble:
         await _refuse(socket, _NOT_THERE, str(trouble))
         return
     await socket.accept()
-    await _relay(socket, duplex)
+    barred = our.gate.barred(asker.who, lambda now: rules.enters_job(now, row.owner))
+    noting = our.controller.rooms.store.write(
+        lambda tx: note(tx, asker, "job.entered", row.ref, task=task, words=_shown(command))
+    )
+    await asyncio.gather(_relay(socket, duplex, barred), noting)
+
+
+async def _enterable(our: Services, asker: Asker, ref: str) -> JobRow:
+    row = (await several(our, asker.who, ref))[0]
+    if not rules.enters_job(asker.who, row.owner):
+        raise ApiProblem(
+            403,
+            "not_allowed",
+            f"only {row.owner} or an admin may do this",
+            f"只有 {row.owner} 或管理员可以执行",
+        )
+    return row
 
 
 async def _running(our: Services, job_id: str, task: int, wait: bool) -> TaskRef:
@@ -90,20 +110,26 @@ async def _running(our: Services, job_id: str, task: int, wait: bool) -> TaskRef
         await rooms.bulletin.wait(job_id, waiter, _LATEST_START)
 
 
-async def _relay(socket: WebSocket, duplex: Duplex) -> None:
+async def _relay(
+    socket: WebSocket, duplex: Duplex, until_barred: Coroutine[Any, Any, None]
+) -> None:
     inward = asyncio.create_task(_inward(socket, duplex))
     outward = asyncio.create_task(_outward(socket, duplex))
+    barred = asyncio.create_task(until_barred)
     try:
-        await asyncio.wait({inward, outward}, return_when=asyncio.FIRST_COMPLETED)
-        if outward.done():
+        await asyncio.wait({inward, outward, barred}, return_when=asyncio.FIRST_COMPLETED)
+        if barred.done():
+            with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+                await socket.close(_REFUSED, "not allowed any more")
+        elif outward.done():
             with contextlib.suppress(Exception):
                 code = await duplex.exit_code()
                 await socket.send_bytes(bytes([EXIT]) + json.dumps({"code": code}).encode())
                 await socket.close()
     finally:
-        for task in (inward, outward):
+        for task in (inward, outward, barred):
             task.cancel()
-        await asyncio.gather(inward, outward, return_exceptions=True)
+        await asyncio.gather(inward, outward, barred, return_exceptions=True)
         await duplex.close()
 
 
@@ -135,6 +161,11 @@ async def _refuse(socket: WebSocket, code: int, why: str) -> None:
     await socket.accept()
     with contextlib.suppress(RuntimeError, WebSocketDisconnect):
         await socket.close(code, why.encode()[:120].decode("utf-8", "ignore"))
+
+
+def _shown(command: tuple[list[str], Tty | None] | None) -> str:
+    """The program's name only: its arguments may hold secrets."""
+    return "" if command is None else command[0][0][:200]
 
 
 def _words(argv: str) -> list[str] | None:

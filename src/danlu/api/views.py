@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from bisect import bisect_left
 from typing import Any
 
+from danlu.api.why import explained
+from danlu.control.active import Active
 from danlu.control.controller import Controller
 from danlu.control.words import event_words
 from danlu.engines.api import Phase
@@ -33,6 +37,7 @@ def job_view(row: JobRow, attempt: AttemptRow | None = None, spec: JobSpec | Non
         "name": row.name,
         "number": row.number,
         "array_index": row.array_index,
+        "array_seq": array_seq(row, spec),
         "kind": row.kind,
         "state": row.state,
         "held": row.held,
@@ -59,6 +64,17 @@ def job_view(row: JobRow, attempt: AttemptRow | None = None, spec: JobSpec | Non
     }
 
 
+def array_seq(row: JobRow, spec: JobSpec) -> int | None:
+    """The number of the array's first element: the elements are numbered in their order."""
+    if row.array_index is None or spec.array is None:
+        return None
+    indexes = spec.array.indexes
+    place = bisect_left(indexes, row.array_index)
+    if place >= len(indexes) or indexes[place] != row.array_index:
+        place = indexes.index(row.array_index) if row.array_index in indexes else 0
+    return row.seq - place
+
+
 def total_gpus(spec: JobSpec) -> float:
     total = sum(
         role.count * (r.gpus.fraction or r.gpus.count)
@@ -71,7 +87,9 @@ def total_gpus(spec: JobSpec) -> float:
 def command_text(spec: JobSpec) -> str:
     command = spec.roles[0].command
     text = command.words[0] if command.run_as is RunAs.SHELL else " ".join(command.words)
-    first = text.strip().splitlines()[0] if text.strip() else ""
+    lines = text.strip().splitlines() or [""]
+    # Of a script, what it does says more than how it begins.
+    first = next((line for line in lines if line.strip() and line[:1] != "#"), lines[0])
     return first if len(first) <= 120 else first[:117] + "..."
 
 
@@ -174,19 +192,27 @@ def waiting_view(explanation: Explanation) -> Values:
         ],
         "position": explanation.position,
         "eta": None,
-        "eta_why_en": "No estimate: this scheduler does not predict when running jobs end",
-        "eta_why_zh": "无法估计：调度器不预测运行中任务的结束时间",
+        "eta_why_en": "",
+        "eta_why_zh": "",
+        **explained(explanation, time.time()),
     }
 
 
-def settled_view(job: Values) -> Values:
-    """Why a job that does not wait is where it is."""
+def doing(job: Active | None) -> tuple[str, str]:
+    """What is being done for a job right now, where that may take long."""
+    return job.doing if job is not None else ("", "")
+
+
+def settled_view(job: Values, now: tuple[str, str] = ("", "")) -> Values:
+    """Why a job that does not wait is where it is. `now`: what is being done for it."""
     words = {
         State.STARTING: ("It is being started", "正在启动"),
         State.RUNNING: ("It runs", "正在运行"),
         State.STOPPING: ("It is being stopped", "正在停止"),
     }
     en, zh = words.get(job["state"], (job["reason_en"], job["reason_zh"]))
+    if now[0]:
+        en, zh = now
     return {
         "state": job["state"],
         "sentence_en": en,

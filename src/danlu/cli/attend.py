@@ -56,12 +56,16 @@ class Attendance:
 
     # Output
 
-    def show(self, split: bool, muted: bool = False) -> None:
+    def show(self, split: bool, muted: bool = False, first: bool = False) -> None:
         """Puts the logs of all tasks on stdout; with `split`, error output on stderr.
 
-        `muted`: the logs are only waited for.
+        `muted`: the logs are only waited for; `first`: only that of the first task.
         """
-        places = [(job, task) for job in self.jobs for task in range(job.get("task_count") or 1)]
+        places = [
+            (job, task)
+            for job in self.jobs
+            for task in range(1 if first else job.get("task_count") or 1)
+        ]
         for job, task in places:
             label = "" if len(places) == 1 else _label(job, task, len(self.jobs) > 1)
             for fd, stream in ((1, "out"), (2, "err")) if split else ((1, "out"),):

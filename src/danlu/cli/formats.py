@@ -67,3 +67,16 @@ def seconds(text: str) -> float | None:
     except ValueError:
         return None
     return value if 0 <= value < 1e9 else None
+
+
+def moment_of(text: str, now: float | None = None) -> float | None:
+    """Seconds since 1970 of `2h` (so long ago), `2026-11-15` or `2026-11-15 14:30`; else None."""
+    ago = seconds(text)
+    if ago is not None:
+        return (time.time() if now is None else now) - ago
+    for pattern in ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"):
+        try:
+            return time.mktime(time.strptime(text.replace("T", " "), pattern))
+        except (ValueError, OverflowError):
+            continue
+    return None

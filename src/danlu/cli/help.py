@@ -43,8 +43,7 @@ def overview() -> str:
 
 
 def command_help(command: Command) -> str:
-    usage = f"  danlu {command.name} [OPTION...] {command.arguments}".rstrip()
-    lines = [words(f"cmd.{command.name}"), "", _title("title.usage"), usage]
+    lines = [words(f"cmd.{command.name}"), "", _title("title.usage"), *_usage(command)]
     about = words(f"about.{command.name}")
     if about:
         lines += ["", *_wrapped(about)]
@@ -52,6 +51,14 @@ def command_help(command: Command) -> str:
         lines += ["", _title("title.options"), *_options(command, command.options)]
     lines += ["", _title("title.common"), *_options(command, COMMON)]
     return "\n".join(lines) + "\n"
+
+
+def _usage(command: Command) -> list[str]:
+    """On one line, or each form on a line of its own."""
+    usage = f"  danlu {command.name} [OPTION...] {command.arguments}".rstrip()
+    if width(usage) <= WIDEST:
+        return [usage]
+    return [f"  danlu {command.name} {form} [OPTION...]" for form in command.arguments.split(" | ")]
 
 
 def _title(key: str) -> str:

@@ -1,10 +1,74 @@
 """What the help says: (en, zh). Loaded only when somebody asks for help."""
 
+from danlu.cli.helptexts_people import PEOPLE
+
 HELP: dict[str, tuple[str, str]] = {
     "danlu": (
         "Danlu: run work on the lab's GPUs, and always know why it waits.",
         "丹炉：在实验室的 GPU 上运行任务，随时知道它为什么等待。",
     ),
+    "cmd.backup": (
+        "Writes everything into one file, while the server runs",
+        "在服务器运行时把所有内容写入一个文件",
+    ),
+    "about.backup": (
+        "The database as it is at one moment, the logs, the settings and the keys; with --homes "
+        "the users' folders, too. The file holds everybody's secrets: keep it to "
+        "yourself.\n"
+        "An admin's server is asked for it. With --data or --config the data folder is read "
+        "directly, also when no server runs:\n"
+        "  danlu backup --data /var/lib/danlu danlu.backup",
+        "包括某一时刻的数据库、日志、设置和密钥；使用 --homes 时还包括用户目录。"
+        "文件中有所有人的密钥：只有你能读取，请妥善保管。\n"
+        "由管理员向服务器请求。使用 --data 或 --config 时直接读取数据目录，服务器不运行也可以：\n"
+        "  danlu backup --data /var/lib/danlu danlu.backup",
+    ),
+    "cmd.restore": ("Puts a backup back, on this machine", "在本机恢复备份"),
+    "about.restore": (
+        "The server must not run. A data folder or database that is not empty is left alone unless "
+        "--force is given; then what is there is moved aside. A backup of SQLite may be restored "
+        "into PostgreSQL and the other way round: the configuration says which. Jobs that ran when "
+        "the backup was made and do not run here are tried again by their own rules.\n"
+        "A file that is damaged or cut off changes nothing.",
+        "服务器不能在运行。数据目录或数据库不为空时不做改动，除非使用 --force；"
+        "此时已有内容会移到一边。SQLite 的备份可以恢复到 PostgreSQL，反之亦可：由配置决定。"
+        "备份时正在运行而本机没有运行的任务，会按各自的规则重试。\n"
+        "损坏或不完整的文件不会改变任何内容。",
+    ),
+    "opt.homes": ("the users' own folders, too", "包括用户自己的目录"),
+    "opt.force": ("moves aside what is there", "把已有内容移到一边"),
+    "opt.check": ("only says whether it is whole and what is in it", "只检查是否完整、包含什么"),
+    "cmd.volume": (
+        "Lists the folders tasks may see; admins declare them",
+        "列出任务可见的目录（存储卷）；由管理员声明",
+    ),
+    "about.volume": (
+        "A volume is a folder of the machine with a name. Jobs mount it by that name "
+        "(--mount fast:/data). Everybody lists what they may use; an admin declares:\n"
+        "  danlu volume add fast /nvme/shared --tier fast --note 'SSD, not backed up'\n"
+        "  danlu volume add scans /srv/scans --group medical --read-only --on-request\n"
+        "  danlu volume set scans --user alice --node n1\n"
+        "Those of danlu.toml are changed there.",
+        "存储卷是机器上有名称的目录。任务按名称挂载（--mount fast:/data）。每个人都能列出自己可用的"
+        "存储卷；由管理员声明：\n"
+        "  danlu volume add fast /nvme/shared --tier fast --note '固态盘，不备份'\n"
+        "  danlu volume add scans /srv/scans --group medical --read-only --on-request\n"
+        "  danlu volume set scans --user alice --node n1\n"
+        "danlu.toml 中声明的在那里修改。",
+    ),
+    "opt.path": ("where tasks see it (default /mnt/NAME)", "任务中的路径（默认 /mnt/名称）"),
+    "opt.source": ("the folder of the machine", "机器上的目录"),
+    "opt.read-only": ("no task may write to it", "任务不能写入"),
+    "opt.writable": ("tasks may write where the folder's rights allow", "任务可写，以目录权限为准"),
+    "opt.everywhere": ("in every task (the default)", "每个任务中都有（默认）"),
+    "opt.on-request": ("only in tasks that ask for it", "只在要求它的任务中"),
+    "opt.volume.group": ("only for this group; may be repeated", "只给此组；可重复"),
+    "opt.volume.user": ("only for this user; may be repeated", "只给此用户；可重复"),
+    "opt.everybody": ("for all users again", "重新对所有人开放"),
+    "opt.node": ("exists on this node only; may be repeated", "只在此节点上存在；可重复"),
+    "opt.all-nodes": ("exists on all nodes", "在所有节点上存在"),
+    "opt.tier": ("a word to choose by, as fast or large", "便于选择的词，如 fast、large"),
+    "opt.note": ("a line for people", "给人看的一行说明"),
     "title.usage": ("Usage", "用法"),
     "title.commands": ("Commands", "命令"),
     "title.options": ("Options", "选项"),
@@ -87,10 +151,52 @@ HELP: dict[str, tuple[str, str]] = {
         "要么全部提交，要么都不提交。选项会替换文件中的键。没有 workdir 的任务在当前目录"
         "启动。",
     ),
+    "cmd.convert": (
+        "Prints what a job file of another platform means here",
+        "显示其他平台的任务文件在这里的含义",
+    ),
+    "about.convert": (
+        "Reads files of OpenPAI (v1 JSON, v2 YAML), DLC (params), Determined (YAML) and sbatch "
+        "scripts. The native job goes to standard output, notes on what was mapped to standard "
+        "error. A file that cannot be honoured ends with status 2 and says what and where.\n"
+        "The server is asked, because it knows the volumes; without one (or with --offline) the "
+        "file is read here, and --volume names the folders that count as volumes.",
+        "读取 OpenPAI（v1 JSON、v2 YAML）、DLC（params）、Determined（YAML）的任务文件和 sbatch "
+        "脚本。原生任务写到标准输出，改动说明写到标准错误。无法照办的文件以状态 2 结束，"
+        "并说明何处有何问题。\n"
+        "由服务器转换，因为它知道有哪些存储卷；没有服务器（或使用 --offline）时在本机转换，"
+        "--volume 指定哪些目录算作存储卷。",
+    ),
+    "cmd.shims": (
+        "Installs dlc, sbatch, squeue and other platforms' commands",
+        "安装 dlc、sbatch、squeue 等其他平台的命令",
+    ),
+    "about.shims": (
+        "Puts dlc, sbatch, srun, salloc, squeue, scancel, sinfo, sacct, scontrol, ilaunch and "
+        "zlaunch beside danlu (or into --dir). A real one that is on the PATH is left alone, "
+        "unless --over is given. They use the same server and login as danlu does.",
+        "把 dlc、sbatch、srun、salloc、squeue、scancel、sinfo、sacct、scontrol、ilaunch、zlaunch "
+        "放到 danlu 旁边（或 --dir 目录）。PATH 中已有的真命令不会被替代，除非使用 --over。"
+        "它们与 danlu 使用同一服务和登录。",
+    ),
     "cmd.jobs": ("Lists jobs that wait or run", "列出等待和运行中的任务"),
+    "about.jobs": (
+        "Without options, the jobs that wait or run, the newest first. Filters may be combined:\n"
+        "  danlu jobs --all --since 1d --text train.py --sort -ended\n"
+        "With --watch the list is shown again whenever something changes; Ctrl-C ends it.",
+        "不带选项时列出等待和运行中的任务，最新的在前。过滤条件可以组合：\n"
+        "  danlu jobs --all --since 1d --text train.py --sort -ended\n"
+        "使用 --watch 时，有变化就重新显示列表；Ctrl-C 结束。",
+    ),
     "cmd.show": ("Shows all about one job", "显示一个任务的全部信息"),
     "cmd.why": ("Says why a job waits, or how it ended", "说明任务为何等待，或如何结束"),
     "cmd.events": ("Tells what happened to a job, and by whom", "显示任务经历了什么、由谁引起"),
+    "about.events": (
+        "With -f it goes on until the job has ended; without a job it tells of all jobs you may "
+        "see, from now on. A server that goes away is waited for; no event is lost or told twice.",
+        "使用 -f 时持续显示，直到任务结束；不给任务时显示你能看到的所有任务从现在起的事件。"
+        "服务暂时离开时会等待它恢复，事件不会丢失也不会重复。",
+    ),
     "cmd.logs": ("Prints what a job printed, byte for byte", "输出任务打印的内容，逐字节一致"),
     "cmd.stop": (
         "Stops jobs; the name of an array stops all of it",
@@ -245,6 +351,22 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.all": ("ended jobs, too", "包括已结束的任务"),
     "opt.state": ("only jobs in this state; may be repeated", "只显示此状态的任务；可重复"),
     "opt.owner": ("only this user's jobs", "只显示此用户的任务"),
+    "opt.jobs.group": ("only jobs of this group", "只显示此组的任务"),
+    "opt.jobs.kind": ("only jobs of this kind", "只显示此类任务"),
+    "opt.jobs.queue": ("only jobs of this queue", "只显示此队列的任务"),
+    "opt.since": (
+        "submitted since then: 2h (ago), 2026-11-15 or '2026-11-15 14:30'",
+        "此时刻之后提交的：2h（多久以前）、2026-11-15 或 '2026-11-15 14:30'",
+    ),
+    "opt.until": ("submitted before then", "此时刻之前提交的"),
+    "opt.text": ("only jobs with this in their name or command", "只显示名称或命令中包含此文字的"),
+    "opt.sort": (
+        "the order: submitted, started, ended, name, owner, state or priority; - in front: "
+        "largest first",
+        "排序：submitted、started、ended、name、owner、state 或 priority；前面加 - 表示从大到小",
+    ),
+    "opt.watch": ("shows the list again at every change", "有变化时重新显示列表"),
+    "opt.events.follow": ("goes on with what happens", "持续显示发生的事件"),
     "opt.limit": ("at most so many", "最多显示多少"),
     "opt.follow": ("goes on as the job prints, until it ends", "持续输出，直到任务结束"),
     "opt.task": ("which task (default 0)", "哪个子任务（默认 0）"),
@@ -258,6 +380,29 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.output": ("into this file", "写入此文件"),
     "opt.now": ("at once, without the polite signal", "立即结束，不发礼貌信号"),
     "opt.timeout": ("waits no longer than this", "最多等待多久"),
+    "opt.dialect": (
+        "the file's language (default: recognised)",
+        "文件的语言（默认自动识别）",
+    ),
+    "opt.as": (
+        "Determined: what the file is, where it does not say",
+        "Determined：文件没有写明时，它是什么",
+    ),
+    "opt.submit.config": (
+        "Determined: changes a value of the file, as in resources.slots=2",
+        "Determined：修改文件中的值，例如 resources.slots=2",
+    ),
+    "opt.convert.config": (
+        "Determined: changes a value of the file, as in resources.slots=2",
+        "Determined：修改文件中的值，例如 resources.slots=2",
+    ),
+    "opt.volume": (
+        "a folder of the nodes that counts as a volume (offline)",
+        "算作存储卷的节点目录（离线时）",
+    ),
+    "opt.offline": ("reads the file here, asks no server", "在本机转换，不询问服务器"),
+    "opt.dir": ("the folder for them", "放到此目录"),
+    "opt.over": ("also where a real command of that name is", "即使已有同名的真命令"),
     "opt.edit": ("opens the copy in EDITOR, then submits it", "用 EDITOR 打开副本，然后提交"),
     "opt.user": ("the user's name", "用户名"),
     "opt.password-stdin": ("reads the password from standard input", "从标准输入读取密码"),
@@ -267,3 +412,5 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.first-job": ("runs a small job at the start", "启动后运行一个小任务"),
     "opt.markdown": ("all commands as Markdown", "以 Markdown 输出全部命令"),
 }
+
+HELP |= PEOPLE

@@ -7,6 +7,8 @@ and to put others at its end, so that it stays known which of the server's lines
 
 from __future__ import annotations
 
+from danlu.cli.foreign import looks_foreign
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -59,13 +61,23 @@ class Document:
 class JobFile:
     """A file of one job or several."""
 
-    def __init__(self, source: str, text: str) -> None:
+    def __init__(self, source: str, text: str, dialect: str | None = None) -> None:
         self.source = source
         self._json = _as_json(text)
-        self.documents = [] if self._json is not None else _split(text)
+        self.foreign = dialect not in (None, "native") or (
+            dialect is None and looks_foreign(text, self._json)
+        )
+        self._text = text
+        self._keys: dict[str, Any] = {}
+        self._offers: dict[str, Any] = {}
+        if self.foreign:
+            self._json = None
+        self.documents = [] if self._json is not None or self.foreign else _split(text)
 
     def set(self, keys: dict[str, Any]) -> None:
         """Puts these keys into every job of the file. Raises NotEditable."""
+        if self.foreign:
+            self._keys.update(keys)
         for job in self._json or []:
             job.update(keys)
         for document in self.documents:
@@ -75,6 +87,8 @@ class JobFile:
 
     def offer(self, key: str, value: Any, unless: tuple[str, ...] = ()) -> None:
         """Gives every job that has none this key; `value` may be a function that makes one each."""
+        if self.foreign:
+            self._offers.setdefault(key, value() if callable(value) else value)
         for job in self._json or []:
             if not any(other in job for other in (key, *unless)):
                 job[key] = value() if callable(value) else value
@@ -93,6 +107,8 @@ class JobFile:
         """`file:line: ` for a line of what was sent; empty where no line of the file is meant."""
         if not isinstance(line, int) or self._json is not None:
             return ""
+        if self.foreign:
+            return f"{self.source}:{line}: "
         passed = 0  # lines that options added before this one
         for document in self.documents:
             if line - passed <= document.last_line:
@@ -102,9 +118,18 @@ class JobFile:
                 return ""
         return ""
 
+    def query(self) -> dict[str, Any]:
+        """What the options change in a file that is sent as it stands."""
+        from danlu.sdk.fastjson import dumps
+
+        both = {"keys": self._keys, "offers": self._offers}
+        return {name: dumps(values) for name, values in both.items() if values}
+
     def body(self) -> tuple[bytes, str]:
         from danlu.sdk.fastjson import dumps
 
+        if self.foreign:
+            return self._text.encode(), "text/plain"
         if self._json is not None:
             return dumps(self._json).encode(), "application/json"
         return "".join(each.text() for each in self.documents).encode(), "application/yaml"

@@ -195,7 +195,25 @@ def workdir(args: Args) -> str | None:
     if given is not None:
         return _text(os.path.normpath(os.path.join(_here(), given)), "--workdir")
     # A container has its own folders; the caller's would only be there by accident.
-    return None if args.get("image") else _text(_here(), "PWD")
+    if args.get("image"):
+        return None
+    here = _text(_here(), "PWD")
+    if os.geteuid() == 0 and _is_closed(here):
+        from danlu.cli.terminal import say
+        from danlu.cli.texts import t
+
+        say(t("flags.closed_folder", folder=here))
+        return None
+    return here
+
+
+def _is_closed(folder: str) -> bool:
+    """Root may be here; but tasks run as their users, who are others."""
+    while os.stat(folder).st_mode & 0o001:
+        if folder == "/":
+            return False
+        folder = os.path.dirname(folder)
+    return True
 
 
 def _here() -> str:

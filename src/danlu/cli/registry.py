@@ -4,6 +4,7 @@ from danlu.cli.options import Command, Option
 
 JOB, FILE, FOLDER = "<job>", "<file>", "<dir>"
 STATES = "queued starting running stopping succeeded failed stopped"
+SORTS = "-submitted submitted -started started -ended ended name -name owner state -priority"
 
 COMMON = (
     Option("json"),
@@ -47,8 +48,15 @@ JOB_OPTIONS = (
     Option("dry-run"),
 )
 
+LANGUAGE_OPTIONS = (
+    Option("dialect", "NAME", words="native openpai-v1 openpai-v2 dlc determined sbatch"),
+    Option("as", "KIND", words="shell notebook command tensorboard experiment"),
+    Option("config", "KEY=VALUE", many=True),
+)
+
 PATIENCE = Option("patience", "TIME")
 TASK = Option("task", "N")
+USER = Option("user", "USER", "u")
 
 COMMANDS = (
     Command(
@@ -69,11 +77,24 @@ COMMANDS = (
     Command(
         "submit",
         "submit",
-        (*JOB_OPTIONS, PATIENCE),
+        (*JOB_OPTIONS, *LANGUAGE_OPTIONS, PATIENCE),
         "FILE... | - | -- COMMAND [WORD...]",
         most=-1,
         words=FILE,
         tail=True,
+    ),
+    Command(
+        "convert",
+        "convert",
+        (
+            *LANGUAGE_OPTIONS,
+            Option("volume", "NAME=FOLDER", many=True),
+            Option("offline"),
+        ),
+        "FILE... | -",
+        1,
+        -1,
+        FILE,
     ),
     Command(
         "jobs",
@@ -82,14 +103,30 @@ COMMANDS = (
             Option("all", short="a"),
             Option("state", "STATE", "s", many=True, words=STATES),
             Option("owner", "USER", "u"),
+            Option("group", "GROUP"),
             Option("name", "NAME", "n"),
+            Option("kind", "KIND", words="train environment service"),
+            Option("queue", "QUEUE", "q"),
+            Option("since", "TIME"),
+            Option("until", "TIME"),
+            Option("text", "TEXT", "t"),
+            Option("sort", "KEY", words=SORTS),
             Option("limit", "N", "l"),
+            Option("watch", short="w"),
             Option("quiet"),
         ),
     ),
     Command("show", "looking", (), "JOB", 1, 1, JOB),
     Command("why", "looking", (), "JOB", 1, 1, JOB),
-    Command("events", "looking", (Option("limit", "N", "l"),), "JOB", 1, 1, JOB),
+    Command(
+        "events",
+        "events",
+        (Option("follow", short="f"), Option("limit", "N", "l"), PATIENCE),
+        "JOB | -f [JOB]",
+        0,
+        1,
+        JOB,
+    ),
     Command(
         "logs",
         "logs",
@@ -141,6 +178,29 @@ COMMANDS = (
         tail=True,
     ),
     Command("secret", "secrets", (), "set NAME | list | rm NAME", 1, 2, "set list rm"),
+    Command(
+        "volume",
+        "volumes",
+        (
+            Option("path", "PATH"),
+            Option("source", "FOLDER", words=FOLDER),
+            Option("read-only"),
+            Option("writable"),
+            Option("everywhere"),
+            Option("on-request"),
+            Option("group", "GROUP", many=True),
+            Option("user", "USER", many=True),
+            Option("everybody"),
+            Option("node", "NODE", many=True),
+            Option("all-nodes"),
+            Option("tier", "WORD"),
+            Option("note", "TEXT"),
+        ),
+        "list | show NAME | add NAME FOLDER | set NAME | remove NAME",
+        1,
+        3,
+        "list show add set remove",
+    ),
     Command("nodes", "listing"),
     Command("gpus", "listing"),
     Command(
@@ -150,8 +210,89 @@ COMMANDS = (
         "[URL]",
         most=1,
     ),
+    Command("logout", "session", (Option("everywhere"),)),
     Command("whoami", "session"),
     Command("passwd", "session"),
+    Command("context", "context", (), "[list | use NAME | remove NAME]", 0, 2, "list use remove"),
+    Command(
+        "signup",
+        "signup",
+        (
+            Option("user", "USER", "u"),
+            Option("password-stdin"),
+            Option("code", "CODE"),
+            Option("group", "GROUP"),
+            Option("full-name", "TEXT"),
+            Option("note", "TEXT"),
+            Option("name", "NAME", "n"),
+        ),
+        "[URL]",
+        most=1,
+    ),
+    Command(
+        "user",
+        "people",
+        (
+            Option("full-name", "TEXT"),
+            Option("role", "ROLE", words="admin member"),
+            Option("group", "GROUP", many=True),
+            Option("lead", "GROUP", many=True),
+            Option("uid", "N"),
+            Option("gid", "N"),
+            Option("trusted"),
+            Option("stop-jobs"),
+            Option("status", "STATUS", words="active disabled removed"),
+        ),
+        "list | show NAME | add NAME | set NAME | password NAME | disable NAME | enable NAME | "
+        "remove NAME | hand-over NAME TO | requests | approve NAME | decline NAME",
+        1,
+        3,
+        "list show add set password disable enable remove hand-over requests approve decline",
+    ),
+    Command(
+        "group",
+        "groups",
+        (Option("note", "TEXT"), Option("leader"), Option("no-leader")),
+        "list | show GROUP | add GROUP | set GROUP | remove GROUP | add-member GROUP USER... | "
+        "remove-member GROUP USER...",
+        1,
+        -1,
+        "list show add set remove add-member remove-member",
+    ),
+    Command(
+        "token",
+        "tokens",
+        (Option("label", "TEXT"), Option("read-only"), Option("expires", "TIME"), USER),
+        "list | create | revoke ID...",
+        1,
+        -1,
+        "list create revoke",
+    ),
+    Command(
+        "invite",
+        "invites",
+        (
+            Option("group", "GROUP"),
+            Option("uses", "N"),
+            Option("expires", "TIME"),
+            Option("note", "TEXT"),
+        ),
+        "list | create | revoke ID...",
+        1,
+        -1,
+        "list create revoke",
+    ),
+    Command(
+        "audit",
+        "audit",
+        (
+            Option("by", "USER"),
+            Option("act", "ACT"),
+            Option("thing", "NAME"),
+            Option("since", "MOMENT"),
+            Option("limit", "N", "l"),
+        ),
+    ),
     Command(
         "up",
         "place",
@@ -165,6 +306,42 @@ COMMANDS = (
     ),
     Command("down", "place"),
     Command("check", "place", (Option("data", "FOLDER", words=FOLDER), Option("config", "FILE"))),
+    Command(
+        "backup",
+        "backup",
+        (
+            Option("homes"),
+            Option("data", "FOLDER", words=FOLDER),
+            Option("config", "FILE", words=FILE),
+        ),
+        "FILE",
+        1,
+        1,
+        FILE,
+    ),
+    Command(
+        "restore",
+        "backup",
+        (
+            Option("check"),
+            Option("force"),
+            Option("data", "FOLDER", words=FOLDER),
+            Option("config", "FILE", words=FILE),
+        ),
+        "FILE",
+        1,
+        1,
+        FILE,
+    ),
+    Command(
+        "shims",
+        "shims",
+        (Option("dir", "FOLDER", words=FOLDER), Option("over")),
+        "install|remove [NAME...]",
+        1,
+        -1,
+        "install remove",
+    ),
     Command("completion", "meta", (), "bash|zsh|fish", 1, 1, "bash zsh fish"),
     Command("version", "session"),
     Command("help", "meta", (Option("markdown"),), "[COMMAND]", most=1, words="<command>"),

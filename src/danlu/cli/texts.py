@@ -21,6 +21,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         " any other key to stay?",
         "{ref}：[s] 停止任务，[d] 离开（任务继续运行），[i] 或再按 Ctrl-C：中断程序，其他键留下？",
     ),
+    "backup.done": ("{file}: {size}, whole", "{file}：{size}，完整"),
     "basis.engine": ("says the engine", "引擎给出"),
     "basis.estimate": ("an estimate", "估计"),
     "basis.verified": ("verified", "已验证"),
@@ -81,6 +82,12 @@ TEXTS: dict[str, tuple[str, str]] = {
     "flags.no_folder": (
         "The present folder does not exist any more; change to another one, or give --workdir",
         "当前目录已不存在；请切换到其他目录，或指定 --workdir",
+    ),
+    "flags.closed_folder": (
+        "{folder} is closed to all but root, and tasks run as their users; this one starts in its "
+        "own /userhome (-w FOLDER names another)",
+        "{folder} 只有 root 能进入，而任务以各自用户的身份运行；本任务从自己的 /userhome 开始"
+        "（用 -w 目录 指定其他目录）",
     ),
     "flags.not_text": (
         "{what}: holds bytes that are not UTF-8 and cannot be sent",
@@ -257,6 +264,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "show.advice": ("Advice", "建议"),
     "show.command": ("Command", "命令"),
+    "show.doing": ("Doing", "正在"),
     "show.ended": ("Ended", "结束"),
     "show.evidence": ("Log says", "日志"),
     "show.exit_code": ("Exit code", "退出码"),
@@ -301,6 +309,33 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Stopping {ref}; interrupt again to end it at once",
         "正在停止 {ref}；再次中断则立即结束",
     ),
+    "convert.cannot": (
+        "{file} cannot be honoured as it stands",
+        "{file} 无法照原样执行",
+    ),
+    "convert.cannot_read_as": (
+        "{file} (read as {language}) cannot be honoured as it stands",
+        "{file}（按 {language} 读取）无法照原样执行",
+    ),
+    "convert.no_reader": (
+        "No server answers, and the languages cannot be read here: {cause}",
+        "没有服务响应，本机也无法转换：{cause}",
+    ),
+    "shims.installed": ("{path}  installed", "{path}  已安装"),
+    "shims.not_on_path": (
+        "{folder} is not on your PATH; add it: export PATH={folder}:$PATH",
+        "{folder} 不在 PATH 中；请加入：export PATH={folder}:$PATH",
+    ),
+    "shims.real": (
+        "{name} is left out: there is a real one at {real} (--over installs it all the same)",
+        "没有安装 {name}：已有真命令 {real}（--over 强制安装）",
+    ),
+    "shims.removed": ("{path}  removed", "{path}  已删除"),
+    "shims.unknown": (
+        "There is no command {name!r} to install; there are: {known}",
+        "没有可安装的命令 {name!r}；现有：{known}",
+    ),
+    "shims.verb": ("{verb!r}: write install or remove", "{verb!r}：请写 install 或 remove"),
     "submit.file_and_command": (
         "Give job files or a command, not both",
         "请给出任务文件或命令，不能同时给出",
@@ -328,9 +363,39 @@ TEXTS: dict[str, tuple[str, str]] = {
     "time.ago": ("{time} ago", "{time} 前"),
     "time.in": ("in {time}", "{time} 后"),
     "up.cannot": ("{program} cannot be started: {cause}", "无法启动 {program}：{cause}"),
+    "volume.all_nodes": ("all nodes", "所有节点"),
+    "volume.everybody": ("everybody", "所有人"),
+    "volume.everywhere": ("in every task", "每个任务"),
+    "volume.gone": (
+        "{name} is no volume any more; its folder stays as it is",
+        "{name} 不再是存储卷；目录保持原样",
+    ),
+    "volume.head.declared": ("DECLARED", "声明"),
+    "volume.head.name": ("NAME", "名称"),
+    "volume.head.note": ("NOTE", "说明"),
+    "volume.head.path": ("PATH", "路径"),
+    "volume.head.rights": ("RIGHTS", "权限"),
+    "volume.head.source": ("FOLDER", "目录"),
+    "volume.head.tier": ("TIER", "层级"),
+    "volume.head.when": ("WHEN", "时机"),
+    "volume.head.where": ("NODES", "节点"),
+    "volume.head.who": ("WHO", "谁可用"),
+    "volume.no_change": (
+        "Nothing to change: give at least one option, as in danlu volume set NAME --read-only",
+        "没有要修改的内容：请至少给出一个选项，例如 danlu volume set 名称 --read-only",
+    ),
+    "volume.not_you": ("(not you)", "（不含你）"),
+    "volume.on_request": ("where a job asks for it", "任务要求时"),
+    "volume.read_only": ("read-only", "只读"),
+    "volume.writable": ("read and write", "读写"),
+    "volume.you": ("you", "你"),
     "usage.needs_value": (
         "{option} needs a value: {option} {metavar}",
         "{option} 需要一个值：{option} {metavar}",
+    ),
+    "usage.not_a_moment": (
+        "{option} {value!r}: not a moment; write 2h (ago), 2026-11-15 or '2026-11-15 14:30'",
+        "{option} {value!r}：不是时刻；请写 2h（多久以前）、2026-11-15 或 '2026-11-15 14:30'",
     ),
     "usage.not_a_number": (
         "{option} {value!r}: not a whole number",
@@ -363,7 +428,9 @@ TEXTS: dict[str, tuple[str, str]] = {
     "why.head_lacks": ("LACKS", "缺少"),
     "why.head_need": ("NEEDED", "需要"),
     "why.head_node": ("NODE", "节点"),
+    "why.more_nodes": ("{count} more nodes have less", "另有 {count} 个节点更少"),
     "why.position": ("Place in the queue: {position}", "队列位置：{position}"),
+    "why.sooner": ("What was tried to start it sooner:", "为提前开始而试过的改动："),
 }
 
 _chosen: int | None = None
@@ -386,7 +453,15 @@ def use(name: str) -> None:
 
 
 def t(key: str, **params: object) -> str:
-    return TEXTS[key][language()].format(**params)
+    found = TEXTS.get(key) or everything()[key]
+    return found[language()].format(**params)
+
+
+def everything() -> dict[str, tuple[str, str]]:
+    """Also what only some commands say: it is not loaded before one of them speaks."""
+    from danlu.cli.texts_people import PEOPLE
+
+    return TEXTS | PEOPLE
 
 
 def pick(source: Any, name: str) -> Any:

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from danlu.engines.api import Seen
-from danlu.sched.api import TaskPlace, TaskShape, Waiting
+from danlu.sched.api import ANY, TaskPlace, TaskShape, Waiting
 from danlu.spec.job import JobSpec, Role
 from danlu.store.rows import AttemptRow, EventRow, JobRow
 
@@ -22,9 +22,11 @@ class Active:
     news: asyncio.Event = field(default_factory=asyncio.Event)
     driver: asyncio.Task[None] | None = None
     launched: bool = False
+    doing: tuple[str, str] = ("", "")  # what is done for it now, where that may take long
     unwritten: list[EventRow] = field(default_factory=list)  # go into its next commit
     ending: bool = False  # its last commit is on the way
     limit_timer: asyncio.TimerHandle | None = None
+    overtaken: int = 0  # how often its timeline was told of a later job that went first
 
     @property
     def id(self) -> str:
@@ -35,17 +37,18 @@ class Active:
         return events
 
 
-def activate(row: JobRow, spec: JobSpec) -> Active:
+def activate(row: JobRow, spec: JobSpec, limited: frozenset[str] = ANY) -> Active:
     # The decoded spec is all the loop needs; the text stays in the database.
     row.spec = {}
-    return Active(row, spec, shapes_of(spec))
+    return Active(row, spec, shapes_of(spec, limited))
 
 
-def shapes_of(spec: JobSpec) -> tuple[TaskShape, ...]:
-    return tuple(shape for role in spec.roles for shape in [shape_of(role)] * role.count)
+def shapes_of(spec: JobSpec, limited: frozenset[str] = ANY) -> tuple[TaskShape, ...]:
+    """`limited`: volumes that exist on some nodes only."""
+    return tuple(shape for role in spec.roles for shape in [shape_of(role, limited)] * role.count)
 
 
-def shape_of(role: Role) -> TaskShape:
+def shape_of(role: Role, limited: frozenset[str] = ANY) -> TaskShape:
     need = role.resources
     share = round(need.gpus.fraction * 1000) if need.gpus.fraction else 0
     return TaskShape(
@@ -54,6 +57,7 @@ def shape_of(role: Role) -> TaskShape:
         cards=0 if share else need.gpus.count,
         share=share,
         model=need.gpus.model,
+        volumes=limited and limited.intersection(mount.volume for mount in role.mounts),
     )
 
 

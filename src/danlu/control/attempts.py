@@ -15,13 +15,17 @@ from danlu.control.launches import task_launches
 from danlu.control.outcome import Outcome
 from danlu.control.rooms import Rooms, log, now
 from danlu.engines.api import Unreachable
-from danlu.engines.peers import ports_needed
+from danlu.engines.peers import ports_needed, wished_port
 from danlu.sched.api import Cause, CauseKind, Start
 from danlu.spec.diagnose import describe
 from danlu.spec.ids import uuid7
-from danlu.spec.states import PLATFORM_RETRIES, Reason, Retry, State, meaning
+from danlu.spec.states import PLATFORM_RETRIES, Meaning, Reason, Retry, State, meaning
 from danlu.store.errors import Deposed
 from danlu.store.rows import AttemptRow, JobRow
+
+ALWAYS = -2  # retries of a job that runs again also after it succeeded
+SOON = 30.0
+"""Seconds: an endlessly retried job that ends earlier waits a little before its next try."""
 
 
 class Attempts:
@@ -76,7 +80,9 @@ class Attempts:
                         "node": place.node,
                         "cards": list(place.cards),
                         "share": place.share,
-                        "ports": list(ports.lease(place.node, ports_needed(task, gang))),
+                        "ports": list(
+                            ports.lease(place.node, ports_needed(task, gang), wished_port(task))
+                        ),
                     }
                 )
         except Unreachable:
@@ -124,7 +130,7 @@ class Attempts:
         attempt.state, attempt.reason, attempt.detail = what.state, outcome.reason, outcome.detail
         attempt.ended_at = attempt.ended_at or now()
         row = job.row
-        if attempt.stop is None and self._tries_again(row, job.spec.retries, what.retry):
+        if attempt.stop is None and self._tries_again(row, job.spec.retries, what):
             await self._requeue(job, attempt, outcome)
             return
         row.state, row.reason, row.detail = what.state, outcome.reason, outcome.detail
@@ -133,19 +139,23 @@ class Attempts:
         await self.rooms.persist(records.ended(row, attempt, actor, job.take_unwritten()))
         self._gone(job)
 
-    def _tries_again(self, row: JobRow, retries: int, retry: Retry) -> bool:
-        if retry is Retry.BUDGET:
-            row.faults = 0
-            row.failures += 1
-            return row.failures <= retries
-        if retry is Retry.PLATFORM:
+    def _tries_again(self, row: JobRow, retries: int, what: Meaning) -> bool:
+        if what.retry is Retry.PLATFORM:
             row.faults += 1
             return row.faults <= PLATFORM_RETRIES
+        if what.retry is Retry.BUDGET or retries < 0:
+            row.faults = 0
+            row.failures += 1
+            endless = retries == ALWAYS or (retries < 0 and what.state is State.FAILED)
+            return endless or (what.retry is Retry.BUDGET and row.failures <= retries)
         return False
 
     async def _requeue(self, job: Active, attempt: AttemptRow, outcome: Outcome) -> None:
         row = job.row
         pause = min(60.0, 2.0 ** (row.faults - 1)) if row.faults else 0.0
+        if job.spec.retries < 0 and now() - attempt.created_at < SOON:
+            # What is run again for ever must not spin when it ends at once.
+            pause = max(pause, min(60.0, 2.0 ** min(row.failures - 1, 6)))
         row.state = State.QUEUED
         await self.rooms.persist(records.requeued(row, attempt, now(), pause, job.take_unwritten()))
         job.attempt, job.seen, job.ending = None, None, False
@@ -179,6 +189,7 @@ class Attempts:
         if job.launched:
             # The order is on disk: should the engine not answer now, it is given again.
             self._background.spawn(self._tell_engine(attempt.id, patience))
+        job.news.set()  # it may still be waiting for its image
 
     async def _tell_engine(self, attempt_id: str, grace: float) -> None:
         pause = 0.1

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterator
 
 
 class Bulletin:
     def __init__(self) -> None:
         self._waiters: dict[str, set[asyncio.Future[None]]] = {}
+        self._ears: set[asyncio.Event] = set()
 
     def post(self, job_id: str) -> None:
         for waiter in self._waiters.pop(job_id, ()):
             if not waiter.done():
                 waiter.set_result(None)
+        for ear in self._ears:
+            ear.set()
+
+    @contextlib.contextmanager
+    def overhearing(self, ear: asyncio.Event) -> Iterator[None]:
+        """The event is set whenever anything is posted."""
+        self._ears.add(ear)
+        try:
+            yield
+        finally:
+            self._ears.discard(ear)
 
     def subscribe(self, job_id: str) -> asyncio.Future[None]:
         """Ask before looking at the job, then wait: nothing between the two is missed."""

@@ -8,25 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from danlu.control import records
-from danlu.control.active import Active, activate
+from danlu.control.active import Active, activate, shapes_of
 from danlu.control.attempts import Attempts
 from danlu.control.background import Background
 from danlu.control.dependencies import Dependencies
 from danlu.control.driver import absent, current
 from danlu.control.outcome import Outcome
+from danlu.control.overtaking import tell_of_overtaking
+from danlu.control.planner import LOOKED_AT, Planner
 from danlu.control.rooms import Rooms, log, now
 from danlu.engines.api import Inventory, Observation, Unreachable
-from danlu.sched.api import Policy, Running, Snapshot, Waiting
-from danlu.sched.decide import decide
+from danlu.sched.api import Policy, Snapshot
 from danlu.spec.codec import from_values
 from danlu.spec.defaults import Defaults
 from danlu.spec.states import Reason, State, meaning
 from danlu.store import attempts as attempt_store
 from danlu.store import jobs as job_store
+from danlu.store import volumes as volume_store
 from danlu.store.rows import AttemptRow, JobRow
 from danlu.store.tx import Tx
 
@@ -36,7 +39,7 @@ Write = Callable[[records.Op], Awaitable[None]]
 class Controller:
     def __init__(self, rooms: Rooms, policy: Policy | None = None) -> None:
         self.rooms = rooms
-        self.policy = policy or Policy()
+        self.planner = Planner(rooms, policy or rooms.settings.policy, rooms.settings.quotas)
         self._background = Background(rooms.deposed)
         self.attempts = Attempts(rooms, self._background, self._gone)
         self.dependencies = Dependencies(rooms, self._background, self._give_up)
@@ -44,6 +47,10 @@ class Controller:
         self._cursor: str | None = None
         self.inventory = Inventory(())
         self.defaults = rooms.settings.defaults
+
+    @property
+    def policy(self) -> Policy:
+        return self.planner.policy
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -55,6 +62,8 @@ class Controller:
         self._learn(await rooms.engine.inventory())
         observation = await rooms.engine.observe(None)
         self._cursor = observation.cursor
+        rooms.volumes.take_over(await rooms.store.read(volume_store.list_volumes))
+        self._place_volumes()
         rows, tries = await rooms.store.read(_active)
         await self._adopt(rows, {attempt.id: attempt for attempt in tries}, observation)
         await self.dependencies.adopt(rows)
@@ -72,7 +81,7 @@ class Controller:
         by_job = {attempt.job_id: attempt for attempt in tries.values()}
         reports = {report.attempt_id: report for report in seen.seen}
         for row in rows:
-            job = activate(row, from_values(row.spec))
+            job = activate(row, from_values(row.spec), self.rooms.volumes.limited)
             self.rooms.jobs[row.id] = job
             attempt = by_job.get(row.id)
             if attempt is None or row.state is State.QUEUED:
@@ -101,6 +110,8 @@ class Controller:
             job.row = row
             row.spec = {}
             self.rooms.jobs[row.id] = job
+            self.planner.asked(job)
+            self.rooms.bulletin.post(row.id)
             if job.attempt is not None:
                 self.attempts.drive(job, fresh=False)
                 continue
@@ -114,9 +125,8 @@ class Controller:
         row, rooms = job.row, self.rooms
         if rooms.queue.waiting or job.spec.after or row.held or row.array_id is not None:
             return False
-        waiting = Waiting(job.id, "", row.owner, 0, row.priority, job.shapes)
-        decision = decide(Snapshot(now(), rooms.ledger.states(), [waiting]), self.policy)
-        return bool(decision.starts) and self.attempts.prepare(job, decision.starts[0])
+        start = self.planner.start_of(job)
+        return start is not None and self.attempts.prepare(job, start)
 
     def take_back(self, job: Active) -> None:
         """A start ahead whose commit did not come about."""
@@ -146,15 +156,7 @@ class Controller:
         self.rooms.wake.set()
 
     def snapshot(self) -> Snapshot:
-        rooms = self.rooms
-        running = [_running(job) for job in rooms.attempts.values()]
-        return Snapshot(
-            now(),
-            rooms.ledger.states(),
-            list(rooms.queue.waiting),
-            running,
-            dict(rooms.queue.array_active),
-        )
+        return self.planner.snapshot()
 
     # -- scheduling ---------------------------------------------------------------------------
 
@@ -165,17 +167,19 @@ class Controller:
             rooms.wake.clear()
             if not rooms.queue.waiting:
                 continue
-            snapshot = Snapshot(
-                now(),
-                rooms.ledger.states(),
-                rooms.queue.waiting,
-                (),
-                rooms.queue.array_active,
-            )
-            for start in decide(snapshot, self.policy).starts:
-                self.attempts.begin(rooms.jobs[start.job_id], start)
-            # Requests that came in meanwhile are read before the next round.
-            await asyncio.sleep(0)
+            begun = time.perf_counter()
+            waiting = len(rooms.queue.waiting)
+            for start in self.planner.decide().starts:
+                job = rooms.jobs[start.job_id]
+                self.attempts.begin(job, start)
+                if start.overtook and job.attempt is not None:
+                    self._background.spawn(tell_of_overtaking(rooms, job, start))
+            if LOOKED_AT < len(rooms.queue.waiting) < waiting:
+                rooms.wake.set()  # one pass does not look at all of a long queue
+            # Requests that came in meanwhile are read before the next round; and a long queue,
+            # which takes long to think about, leaves most of the time to them.
+            spent = time.perf_counter() - begun
+            await asyncio.sleep(spent * 9 if spent > 0.0005 else 0)
 
     async def _give_up(self, job: Active, outcome: Outcome) -> None:
         """What it waits for can never come."""
@@ -240,8 +244,26 @@ class Controller:
     def _learn(self, inventory: Inventory) -> None:
         self.inventory = inventory
         if self.rooms.ledger.learn(inventory):
+            self._place_volumes()
             self.defaults = _fitted(self.rooms.settings.defaults, inventory)
+            self.rooms.bulletin.post("")  # of no job: nodes and cards changed
             self.rooms.wake.set()
+
+    def volumes_changed(self) -> None:
+        """Jobs that wait may now fit elsewhere."""
+        rooms = self.rooms
+        self._place_volumes()
+        for waiting in list(rooms.queue.waiting):
+            job = rooms.jobs[waiting.job_id]
+            shapes = shapes_of(job.spec, rooms.volumes.limited)
+            if shapes != job.shapes:
+                job.shapes = shapes
+                rooms.queue.refresh(job)
+        rooms.wake.set()
+
+    def _place_volumes(self) -> None:
+        names = [node.name for node in self.rooms.ledger.nodes()]
+        self.rooms.ledger.put_volumes(self.rooms.volumes.by_node(names))
 
     async def _sweep(self) -> None:
         while True:
@@ -265,15 +287,3 @@ def _fitted(defaults: Defaults, inventory: Inventory) -> Defaults:
 
 def _active(tx: Tx) -> tuple[list[JobRow], list[AttemptRow]]:
     return job_store.active_jobs(tx), attempt_store.active_attempts(tx)
-
-
-def _running(job: Active) -> Running:
-    attempt = current(job)
-    since = attempt.started_at or attempt.created_at
-    limit = job.spec.time_limit
-    cards: dict[str, tuple[int, ...]] = {}
-    for place in attempt.places:
-        if place["cards"]:
-            cards[place["node"]] = (*cards.get(place["node"], ()), *place["cards"])
-    latest = since + limit if limit is not None else None
-    return Running(job.id, job.row.ref, job.row.owner, since, latest, cards)

@@ -13,16 +13,17 @@ from typing import Any
 
 from danlu.control import records
 from danlu.control.active import Active
-from danlu.control.launches import launch_of, make_home, missing_folders, secret_names
+from danlu.control.launches import launch_of, missing_folders, secret_names
 from danlu.control.outcome import (
     Outcome,
     all_ended,
     culprit,
     exit_code_of,
-    failed,
     lost,
 )
+from danlu.control.preparing import prepare
 from danlu.control.rooms import Rooms, log, now
+from danlu.control.ruling import ruling
 from danlu.engines.api import (
     InDoubt,
     Phase,
@@ -52,7 +53,10 @@ async def drive(rooms: Rooms, job: Active, fresh: bool) -> Outcome:
         rooms.bulletin.post(job.id)
     note: asyncio.Task[None] | None = None
     if attempt.started_at is None:
-        refusal = await _launch(rooms, job, attempt)
+        refusal = await prepare(rooms, job, attempt)
+        if refusal is None and attempt.stop is not None and await _settle(rooms, attempt) is None:
+            return _stopped(job, attempt, None)
+        refusal = refusal or await _launch(rooms, job, attempt)
         if refusal is not None:
             return refusal
         note = _note_running(rooms, job, attempt)
@@ -90,8 +94,11 @@ async def _launch(rooms: Rooms, job: Active, attempt: AttemptRow) -> Outcome | N
     pause = 0.1
     while True:
         try:
-            make_home(rooms.settings, job.row.owner)
-            launch = launch_of(job, attempt, rooms.settings, values)
+            person = await rooms.identities.person(job.row.owner)
+            await rooms.folders.ready(person)
+            launch = launch_of(job, attempt, rooms.settings, rooms.volumes, person, values)
+            # An attempt that a predecessor placed is launched by who leads now.
+            launch = replace(launch, epoch=rooms.epoch)
             gone = missing_folders(launch)
             if gone:
                 return Outcome(Reason.VOLUME_MISSING, {"detail": ", ".join(gone)})
@@ -105,7 +112,7 @@ async def _launch(rooms: Rooms, job: Active, attempt: AttemptRow) -> Outcome | N
                 return Outcome(Reason.LAUNCH_FAILED, {"detail": "the launch was interrupted"})
             job.seen = seen
             return None
-        except (Unreachable, OSError) as trouble:
+        except (Unreachable, OSError, StoreError) as trouble:
             if attempt.stop is not None and await _settle(rooms, attempt) is None:
                 return Outcome(Reason.LAUNCH_FAILED, {"detail": str(trouble)})
             log.warning("%s cannot be launched yet: %s", job.row.ref, trouble)
@@ -154,7 +161,7 @@ def _note_running(rooms: Rooms, job: Active, attempt: AttemptRow) -> asyncio.Tas
 
 
 async def _watch(rooms: Rooms, job: Active, attempt: AttemptRow) -> tuple[TaskSeen, ...]:
-    """Waits until every task has ended; when one fails, its peers are stopped."""
+    """Waits until every task has ended; once the outcome is decided, what still runs is stopped."""
     gang_stopped = False
     while True:
         job.news.clear()
@@ -162,7 +169,7 @@ async def _watch(rooms: Rooms, job: Active, attempt: AttemptRow) -> tuple[TaskSe
         if seen is not None and seen.attempt_id == attempt.id:
             if all_ended(seen.tasks):
                 return seen.tasks
-            if not gang_stopped and any(failed(task) for task in seen.tasks):
+            if not gang_stopped and ruling(seen.tasks, job.spec) is not None:
                 gang_stopped = True
                 await _stop(rooms, attempt, job.spec.grace)
         await job.news.wait()
@@ -182,7 +189,8 @@ async def _judge(
     rooms: Rooms, job: Active, attempt: AttemptRow, tasks: tuple[TaskSeen, ...]
 ) -> Outcome:
     _note_tasks(job, attempt, tasks)
-    task = culprit(tasks)
+    decided = ruling(tasks, job.spec)
+    task = decided.culprit if decided is not None else culprit(tasks)
     code = exit_code_of(task) if task is not None else 0
     if attempt.stop is not None:
         return _stopped(job, attempt, code)

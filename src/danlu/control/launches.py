@@ -2,32 +2,60 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from danlu.access.identities import Person, umask_of
 from danlu.control.active import Active
 from danlu.control.settings import Settings
-from danlu.engines.api import GpuBinding, HostMount, Identity, Launch, Place, TaskLaunch
-from danlu.spec.job import JobSpec, Role
+from danlu.control.steps import command_of, extra_mounts
+from danlu.control.volumes import Volumes
+from danlu.engines.api import GpuBinding, HostMount, Launch, Origin, Place, TaskLaunch
+from danlu.spec.job import JobSpec, Role, Search, Variables
+from danlu.spec.search import flat, point
 from danlu.store.rows import AttemptRow
+
+MountsOf = Callable[[Role, int], tuple[HostMount, ...]]
 
 
 def launch_of(
-    job: Active, attempt: AttemptRow, settings: Settings, secrets: Mapping[str, str]
+    job: Active,
+    attempt: AttemptRow,
+    settings: Settings,
+    volumes: Volumes,
+    person: Person,
+    secrets: Mapping[str, str],
 ) -> Launch:
+    """Raises Refused where a volume is not the person's any more."""
+    nodes = [str(values["node"]) for values in attempt.places]
+    found: dict[tuple[str, str], tuple[HostMount, ...]] = {}
+
+    def mounts(role: Role, task: int) -> tuple[HostMount, ...]:
+        key = (role.name, nodes[task])
+        if key not in found:
+            found[key] = volumes.mounts(role, person, nodes[task])
+        return found[key]
+
     return Launch(
         attempt_id=attempt.id,
         job_id=job.id,
         epoch=attempt.epoch,
-        identity=Identity(job.row.owner, job.row.group),
-        tasks=task_launches(job, settings, secrets, attempt.number),
+        identity=person.identity(job.row.group, umask_of(settings.uids, person)),
+        tasks=task_launches(job, settings, secrets, attempt.number, mounts),
         places=tuple(place_of(values, job.spec) for values in attempt.places),
     )
 
 
 def task_launches(
-    job: Active, settings: Settings, secrets: Mapping[str, str], attempt: int = 1
+    job: Active,
+    settings: Settings,
+    secrets: Mapping[str, str],
+    attempt: int = 1,
+    mounts: MountsOf = lambda role, task: (),
 ) -> tuple[TaskLaunch, ...]:
     spec = job.spec
     common = {
@@ -40,9 +68,12 @@ def task_launches(
     if job.row.array_index is not None and spec.array is not None:
         common["DANLU_ARRAY_INDEX"] = str(job.row.array_index)
         common["DANLU_ARRAY_SIZE"] = str(len(spec.array.indexes))
+    origin = _origin(job, attempt)
+    if spec.search is not None:
+        common |= trial_variables(spec.search, origin.point)
+    foreign = spec.variables is not Variables.DANLU
     tasks: list[TaskLaunch] = []
     for role in spec.roles:
-        mounts = mounts_of(role, job.row.owner, settings)
         values = {name: secrets[secret] for name, secret in role.secrets.items()}
         for index in range(role.count):
             tasks.append(
@@ -50,48 +81,52 @@ def task_launches(
                     index=len(tasks),
                     role=role.name,
                     role_index=index,
-                    command=role.command,
+                    command=command_of(spec, role, index),
                     resources=role.resources,
                     image=role.image,
                     env={**common, **role.env},
                     secrets=values,
-                    mounts=mounts,
+                    mounts=(*mounts(role, len(tasks)), *extra_mounts(spec, role)),
                     ports=role.ports,
                     workdir=role.workdir,
                     processes=role.processes,
                     stdin=spec.stdin,
                     split_output=spec.split_output,
                     log_cap=spec.log_cap or settings.defaults.log_cap,
+                    origin=origin if foreign else None,
                 )
             )
     return tuple(tasks)
 
 
-def make_home(settings: Settings, user: str) -> None:
-    """A user's /userhome is there from the first task on, for good."""
-    settings.home_of(user).mkdir(mode=0o700, parents=True, exist_ok=True)
+def _origin(job: Active, attempt: int) -> Origin:
+    row, array = job.row, job.spec.array
+    point = 0
+    if array is not None and row.array_index is not None:
+        place = bisect_left(array.indexes, row.array_index)
+        sorted_ = place < len(array.indexes) and array.indexes[place] == row.array_index
+        point = place if sorted_ else array.indexes.index(row.array_index)
+    return Origin(
+        spec=job.spec,
+        user=row.owner,
+        number=row.seq,
+        attempt=attempt,
+        array=None if array is None else row.seq - point,
+        index=row.array_index,
+        point=point,
+        started_at=job.attempt.created_at if job.attempt is not None else 0.0,
+    )
 
 
-def mounts_of(role: Role, owner: str, settings: Settings) -> tuple[HostMount, ...]:
-    """The volumes every task sees, then the job's own; a job may move one to another path."""
-    mounts = [HostMount("userhome", str(settings.home_of(owner)), "/userhome")]
-    asked = {mount.volume for mount in role.mounts}
-    for volume in settings.volumes.values():
-        if volume.everywhere and volume.name not in asked:
-            mounts.append(
-                HostMount(volume.name, str(volume.source), volume.target, volume.read_only)
-            )
-    for mount in role.mounts:
-        if mount.volume == "userhome":
-            # Seen at a second place; /userhome stays where every task expects it.
-            home = str(settings.home_of(owner))
-            if mount.path != "/userhome":
-                mounts.append(HostMount(mount.volume, home, mount.path, mount.read_only))
-            continue
-        volume = settings.volumes[mount.volume]
-        read_only = volume.read_only or mount.read_only
-        mounts.append(HostMount(volume.name, str(volume.source), mount.path, read_only))
-    return tuple(mounts)
+def trial_variables(search: Search, number: int) -> dict[str, str]:
+    """The values of one trial: one by one, and all of them as JSON."""
+    values = point(search, number)
+    text = json.dumps(values, ensure_ascii=False)
+    found = {"DANLU_TRIAL": str(number), "DANLU_HPARAMS": text, "DET_HPARAMS": text}
+    for name, value in flat(values).items():
+        plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+        found[f"HP_{plain}"] = value if isinstance(value, str) else json.dumps(value)
+    return found
 
 
 def missing_folders(launch: Launch) -> list[str]:

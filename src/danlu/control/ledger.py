@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from danlu.engines.api import Inventory, NodeInfo
-from danlu.sched.api import WHOLE, CardState, NodeState, TaskPlace, TaskShape
+from danlu.sched.api import ANY, WHOLE, CardState, NodeState, TaskPlace, TaskShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Ledger:
         self._used: dict[str, _Used] = {}
         self._states: dict[str, NodeState] = {}
         self._order: list[str] = []
+        self._volumes: Mapping[str, frozenset[str]] = {}
 
     def learn(self, inventory: Inventory) -> bool:
         """Takes over what the engine reports; says whether anything changed."""
@@ -36,6 +37,11 @@ class Ledger:
         self._order = sorted(nodes)
         self._states.clear()
         return True
+
+    def put_volumes(self, volumes: Mapping[str, frozenset[str]]) -> None:
+        """Node -> those of the volumes that exist on some nodes only."""
+        self._volumes = volumes
+        self._states.clear()
 
     def hold(
         self,
@@ -95,6 +101,7 @@ class Ledger:
             max(0, node.memory - used.memory),
             cards,
             node.up,
+            volumes=self._volumes.get(node.name, ANY),
         )
 
 

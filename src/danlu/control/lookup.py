@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from danlu.access import rules
+from danlu.access.principal import Principal
 from danlu.spec.refs import JobRef, parse_ref
 from danlu.store import attempts as attempt_store
 from danlu.store import jobs as job_store
@@ -14,13 +16,14 @@ class Lookup:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def jobs(self, text: str, asker: str) -> list[JobRow]:
-        """All jobs a reference names: several for a whole array, none where it names nothing."""
+    async def jobs(self, text: str, who: Principal) -> list[JobRow]:
+        """All jobs a reference names among those one may see: several for a whole array, none
+        where it names nothing."""
         try:
             ref = parse_ref(text)
         except ValueError:
             return []
-        return await self._store.read(lambda tx: _find(tx, ref, asker))
+        return await self._store.read(lambda tx: _find(tx, ref, who))
 
     async def latest_attempt(self, row: JobRow) -> AttemptRow | None:
         if not row.attempt:
@@ -35,11 +38,15 @@ class Lookup:
         return await self._store.read(lambda tx: job_store.get_job(tx, job_id))
 
 
-def _find(tx: Tx, ref: JobRef, asker: str) -> list[JobRow]:
+def _find(tx: Tx, ref: JobRef, who: Principal) -> list[JobRow]:
     if ref.id is not None:
         row = job_store.get_job(tx, ref.id)
-        return [row] if row is not None else []
+        return [row] if row is not None and rules.sees_job(who, row.owner, row.group) else []
+    if ref.seq is not None:
+        rows = job_store.numbered(tx, ref.seq, ref.index)
+        return [row for row in rows if rules.sees_job(who, row.owner, row.group)]
+    sight = rules.sight(who)
     if ref.owner is not None:
-        return job_store.find_job(tx, ref.owner, ref.name, ref.number, ref.index)
-    mine = job_store.find_job(tx, asker, ref.name, ref.number, ref.index)
-    return mine or job_store.find_job(tx, None, ref.name, ref.number, ref.index)
+        return job_store.find_job(tx, ref.owner, ref.name, ref.number, ref.index, sight)
+    mine = job_store.find_job(tx, who.name, ref.name, ref.number, ref.index)
+    return mine or job_store.find_job(tx, None, ref.name, ref.number, ref.index, sight)

@@ -34,6 +34,12 @@ class Queue:
             self._blocked(job, pause),
             row.array_id,
             job.spec.array.limit if job.spec.array else None,
+            row.group,
+            row.queue,
+            row.kind,
+            row.name,
+            row.submitted_at,
+            job.spec.time_limit,
         )
         insort(self.waiting, job.waiting, key=_order)
 

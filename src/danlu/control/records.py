@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from danlu.access.errors import Clash
 from danlu.spec.states import State
 from danlu.store import attempts, events, jobs
 from danlu.store.rows import AttemptRow, EventRow, JobRow
@@ -126,6 +127,16 @@ def requeued(
     return op
 
 
+def noted(job_id: str, kind: str, data: dict[str, Any], at: float) -> Op:
+    """Something to tell that changes nothing of the job."""
+    event = EventRow(job_id, at, kind, SYSTEM, data)
+
+    def op(tx: Tx) -> None:
+        events.append(tx, [event])
+
+    return op
+
+
 def held(row: JobRow, hold: bool, by: str, at: float) -> Op:
     event = EventRow(row.id, at, "held" if hold else "released", by)
 
@@ -137,17 +148,27 @@ def held(row: JobRow, hold: bool, by: str, at: float) -> Op:
 
 
 def submitted(
-    rows: list[JobRow], by: str, begun: Mapping[str, AttemptRow]
+    rows: list[JobRow],
+    by: str,
+    begun: Mapping[str, AttemptRow],
+    address: str = "",
+    origins: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Callable[[Tx], list[jobs.Inserted]]:
-    """`begun`: attempts of those that start at once, by job."""
+    """`begun`: attempts of those that start at once; `origins`: of foreign files; by job."""
+    origin = {"from": address} if address else {}
 
     def op(tx: Tx) -> list[jobs.Inserted]:
         stored = jobs.insert_jobs(tx, rows)
         news = []
         for row, new in stored:
             if not new:
+                if row.owner != by:
+                    raise _id_taken(row.id)
                 continue
-            news.append(EventRow(row.id, row.submitted_at, "submitted", by))
+            news.append(EventRow(row.id, row.submitted_at, "submitted", by, origin))
+            if origins and row.id in origins:
+                data = dict(origins[row.id])
+                news.append(EventRow(row.id, row.submitted_at, "converted", SYSTEM, data))
             attempt = begun.get(row.id)
             if attempt is not None:
                 attempts.insert_attempt(tx, attempt)
@@ -156,3 +177,11 @@ def submitted(
         return stored
 
     return op
+
+
+def _id_taken(job_id: str) -> Clash:
+    return Clash(
+        "id_taken",
+        f"The id {job_id} belongs to another job; leave it out, or make a new one",
+        f"编号 {job_id} 属于另一个任务；请不写编号，或换一个新的",
+    )

@@ -9,11 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from danlu.access.identities import Identities
 from danlu.control.active import Active
 from danlu.control.bulletin import Bulletin
+from danlu.control.folders import Folders
 from danlu.control.ledger import Ledger
 from danlu.control.queue import Queue
 from danlu.control.settings import Settings
+from danlu.control.volumes import Volumes
 from danlu.engines.api import Engine
 from danlu.store.errors import Deposed, StoreError
 from danlu.store.store import Store
@@ -37,6 +40,14 @@ class Rooms:
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     deposed: asyncio.Event = field(default_factory=asyncio.Event)
     on_started: Callable[[Active], None] = lambda job: None
+    identities: Identities = field(init=False)
+    volumes: Volumes = field(init=False)
+    folders: Folders = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.identities = Identities(self.store, self.settings.uids)
+        self.volumes = Volumes(self.settings)
+        self.folders = Folders(self.settings, self.volumes)
 
     async def persist(self, op: Callable[[Tx], T]) -> T:
         """Writes what has happened: however long the database is away, it is not dropped."""

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
+from typing import Any
 
+from danlu.access import rules
+from danlu.access.principal import Principal
 from danlu.control import records
 from danlu.control.active import Active, shapes_of
 from danlu.control.controller import Controller
 from danlu.control.lookup import Lookup
 from danlu.control.queue import dependency_cause, verdict
 from danlu.control.rooms import now
-from danlu.sched.api import Cause, CauseKind, Explanation, Snapshot, Waiting
-from danlu.sched.decide import could_ever_run
-from danlu.sched.explain import explain
+from danlu.engines.api import Images
+from danlu.sched.api import (
+    DEFAULT_QUEUE,
+    Cause,
+    CauseKind,
+    Explanation,
+    Snapshot,
+    TaskShape,
+    Waiting,
+)
+from danlu.sched.explain import explain, never
 from danlu.sched.words import cause_words
 from danlu.spec.codec import to_values
 from danlu.spec.complete import Submission
@@ -28,7 +39,7 @@ from danlu.store import jobs as job_store
 from danlu.store.errors import StoreFull
 from danlu.store.rows import JobRow
 
-BUILT_IN_VOLUMES = frozenset({"userhome"})
+Origins = dict[str, Mapping[str, Any]]
 
 
 class Submitter:
@@ -37,35 +48,46 @@ class Submitter:
         self._lookup = lookup
         self._disk_checked = 0.0
 
-    async def submit(self, requests: Sequence[Submission], owner: str) -> tuple[list[JobRow], bool]:
+    async def submit(
+        self, requests: Sequence[Submission], who: Principal, address: str = ""
+    ) -> tuple[list[JobRow], bool]:
         """All of them or none. The same ids again give the same jobs (False: nothing is new)."""
+        owner = who.name
         self._check_disk()
         rows: list[JobRow] = []
         actives: dict[str, Active] = {}
+        origins: Origins = {}
         at = now()
         for number, request in enumerate(requests, 1):
-            spec = await self._resolve(request.spec, owner, number, len(requests))
-            self._check(spec, number, len(requests))
-            shapes = shapes_of(spec)
+            spec = await self._resolve(request.spec, who, number, len(requests))
+            await self._check(spec, who, number, len(requests))
+            shapes = self._shapes(spec)
             for row in _rows(spec, request.id or uuid7(), owner, at):
                 rows.append(row)
+                if request.origin is not None:
+                    origins[row.id] = request.origin
                 # The same id twice in one request: the first is the one that is stored.
                 actives.setdefault(row.id, Active(row, spec, shapes))
-        stored = await self._store(rows, actives, owner)
+        stored = await self._store(rows, actives, owner, address, origins)
         fresh = [row for row, new in stored if new]
         shown = [replace(row) for row, _ in stored]
         self._controller.enqueue(fresh, [actives[row.id] for row in fresh])
         return shown, bool(fresh)
 
     async def _store(
-        self, rows: list[JobRow], jobs: dict[str, Active], owner: str
+        self,
+        rows: list[JobRow],
+        jobs: dict[str, Active],
+        owner: str,
+        address: str,
+        origins: Origins,
     ) -> list[job_store.Inserted]:
         """Writes them, together with the start of those that can start at once."""
         controller = self._controller
         begun = list(takewhile(controller.start_ahead, jobs.values()))
         attempts = {job.id: job.attempt for job in begun if job.attempt is not None}
         try:
-            op = records.submitted(rows, owner, attempts)
+            op = records.submitted(rows, owner, attempts, address, origins)
             stored = await controller.rooms.store.write(op)
         except BaseException:
             for job in begun:
@@ -76,15 +98,30 @@ class Submitter:
                 controller.take_back(jobs[row.id])
         return stored
 
-    async def preview(self, request: Submission, owner: str, number: int, of: int) -> Explanation:
+    async def preview(
+        self, request: Submission, who: Principal, number: int, of: int
+    ) -> Explanation:
         """What would happen to it now; nothing is queued."""
-        spec = await self._resolve(request.spec, owner, number, of)
-        self._check(spec, number, of)
+        spec = await self._resolve(request.spec, who, number, of)
+        await self._check(spec, who, number, of)
+        owner = who.name
         snapshot = self._controller.snapshot()
         last = max((job.seq for job in snapshot.waiting), default=0)
         blocked = Cause(CauseKind.HELD) if spec.held else await self._unmet(spec)
         waiting = Waiting(
-            "preview", spec.name, owner, last + 1, spec.priority, shapes_of(spec), blocked
+            "preview",
+            spec.name,
+            owner,
+            last + 1,
+            spec.priority,
+            self._shapes(spec),
+            blocked,
+            group=spec.group,
+            queue=spec.queue,
+            kind=spec.kind,
+            name=spec.name,
+            submitted=snapshot.now,
+            time_limit=spec.time_limit,
         )
         queue = sorted([*snapshot.waiting, waiting], key=lambda job: job.order)
         return explain(replace_queue(snapshot, queue), self._controller.policy, "preview")
@@ -100,14 +137,16 @@ class Submitter:
                 unmet.append((row.ref, dependency))
         return dependency_cause(*unmet[0], len(unmet) - 1) if unmet else None
 
-    async def _resolve(self, spec: JobSpec, owner: str, number: int, of: int) -> JobSpec:
-        """Turns what people call the jobs it waits for into ids."""
+    async def _resolve(self, spec: JobSpec, who: Principal, number: int, of: int) -> JobSpec:
+        """Fills in the group, and turns what people call the jobs it waits for into ids."""
+        if spec.group is None and who.groups:
+            spec = replace(spec, group=rules.usual_group(who))
         if not spec.after:
             return spec
         found: list[Dependency] = []
         missing: list[Finding] = []
         for index, dependency in enumerate(spec.after):
-            jobs = await self._lookup.jobs(dependency.job, owner)
+            jobs = await self._lookup.jobs(dependency.job, who)
             if not jobs:
                 missing.append(
                     Finding(
@@ -122,67 +161,83 @@ class Submitter:
             raise spec_error(missing, job=number if of > 1 else None)
         return replace(spec, after=tuple(found))
 
-    def _check(self, spec: JobSpec, number: int, of: int) -> None:
-        """What only this installation can tell: its volumes, its runtimes, its nodes."""
+    async def _check(self, spec: JobSpec, who: Principal, number: int, of: int) -> None:
+        """What only this installation can tell: its groups, volumes, runtimes, nodes."""
         findings = [
-            *self._volumes(spec),
+            *self._group(spec, who),
+            *await self._volumes(spec, who.name),
             *self._images(spec),
             *self._queue(spec),
-            *self._room(spec),
         ]
+        findings = findings or self._room(spec)  # which would only say the same in other words
         if findings:
             raise spec_error(findings, job=number if of > 1 else None)
 
-    def _volumes(self, spec: JobSpec) -> list[Finding]:
-        known = sorted({*self._controller.rooms.settings.volumes, *BUILT_IN_VOLUMES})
-        return [
+    def _shapes(self, spec: JobSpec) -> tuple[TaskShape, ...]:
+        return shapes_of(spec, self._controller.rooms.volumes.limited)
+
+    async def _volumes(self, spec: JobSpec, owner: str) -> list[Finding]:
+        if not any(role.mounts or role.workdir for role in spec.roles):
+            return []
+        rooms = self._controller.rooms
+        person = rooms.identities.remembered(owner) or await rooms.identities.person(owner)
+        findings = [
             Finding(
-                ("mounts", index, "volume"),
-                mount.volume,
-                f"is not a volume here; there are: {', '.join(known)}",
-                f"不是这里的存储卷；现有：{'、'.join(known)}",
+                ("workdir",),
+                role.workdir,
+                "is in the server's own folder, which no task sees; /userhome is yours",
+                "在服务器自己的目录中，任务看不到；/userhome 是你的目录",
             )
             for role in spec.roles
-            for index, mount in enumerate(role.mounts)
-            if mount.volume not in known
+            if rooms.volumes.hides(role.workdir, person)
         ]
+        nodes = [node.name for node in rooms.ledger.nodes()]
+        return findings + rooms.volumes.findings(spec, person, nodes)
 
     def _images(self, spec: JobSpec) -> list[Finding]:
-        inventory = self._controller.inventory
-        if inventory.images:
+        images = dict.fromkeys(role.image for role in spec.roles if role.image is not None)
+        if not images:
             return []
+        inventory, engine = self._controller.inventory, self._controller.rooms.engine
+        if not inventory.images:
+            en = f"cannot run here: this engine runs no container images. {inventory.images_hint}"
+            zh = f"无法在此运行：本引擎不支持容器镜像。{inventory.images_hint_zh}"
+            return [Finding(("image",), next(iter(images)), en, zh)]
+        if not isinstance(engine, Images):
+            return []
+        problems = [(image, engine.image_problem(image)) for image in images]
+        return [Finding(("image",), image, *found) for image, found in problems if found]
+
+    def _group(self, spec: JobSpec, who: Principal) -> list[Finding]:
+        if spec.group is None or rules.submits_for(who, spec.group):
+            return []
+        en = f"yours: {', '.join(sorted(who.groups))}" if who.groups else "you are in none"
+        zh = f"你的组：{'、'.join(sorted(who.groups))}" if who.groups else "你不在任何组中"
         return [
-            Finding(
-                ("image",),
-                role.image,
-                f"cannot run here: this engine runs no container images. {inventory.images_hint}",
-                f"无法在此运行：本引擎不支持容器镜像。{inventory.images_hint}",
-            )
-            for role in spec.roles[:1]
-            if role.image is not None
+            Finding(("group",), spec.group, f"is not a group of yours; {en}", f"不是你的组；{zh}")
         ]
 
     def _queue(self, spec: JobSpec) -> list[Finding]:
-        if spec.queue == "default":
+        known = sorted({DEFAULT_QUEUE, *self._controller.policy.queues})
+        if spec.queue in known:
             return []
         return [
             Finding(
                 ("queue",),
                 spec.queue,
-                "is not a queue here; there is: default",
-                "不是这里的队列；现有：default",
+                f"is not a queue here; there is: {', '.join(known)}",
+                f"不是这里的队列；现有：{'、'.join(known)}",
             )
         ]
 
     def _room(self, spec: JobSpec) -> list[Finding]:
         """A request larger than anything here is told so now, not after a night in the queue."""
-        shapes = shapes_of(spec)
+        shapes = self._shapes(spec)
         nodes = self._controller.rooms.ledger.states()
-        if could_ever_run(shapes, nodes):
+        waiting = Waiting("x", spec.name, "", 1, 0, shapes, queue=spec.queue, kind=spec.kind)
+        cause = never(nodes, self._controller.policy, waiting)
+        if cause is None:
             return []
-        waiting = Waiting("x", spec.name, "", 1, 0, shapes)
-        snapshot = Snapshot(0.0, nodes, [waiting])
-        cause = explain(snapshot, self._controller.policy, "x").causes[-1]
         en, zh = cause_words(cause)
         key, value = _too_much(cause)
         return [Finding((key,), value, f"- {en}", f"- {zh}")]
@@ -234,8 +289,12 @@ def _rows(spec: JobSpec, job_id: str, owner: str, at: float) -> list[JobRow]:
 def _too_much(cause: Cause) -> tuple[str, object]:
     """The key, and its value, for which nothing here has room."""
     numbers = cause.numbers
-    if cause.kind is CauseKind.MODEL_ABSENT:
+    if cause.kind in (CauseKind.MODEL_ABSENT, CauseKind.KIND_LIMITED):
         return "gpus", numbers["model"]
+    if cause.kind is CauseKind.VOLUME_ABSENT:
+        return "mounts", numbers["asked"]
+    if cause.kind in (CauseKind.LABEL_ABSENT, CauseKind.NODES_NAMED):
+        return "nodes", numbers["asked"]
     for key, need in (("gpus", "cards"), ("cpus", "cpus"), ("memory", "memory")):
         if float(numbers[need]) > float(numbers[f"largest_{need}"]):
             return key, numbers[need]

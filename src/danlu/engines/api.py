@@ -6,12 +6,12 @@ One contract for the local machine, Slurm and Kubernetes. An engine that does no
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from danlu.spec.job import Command, Processes, Resources, Stdin
+from danlu.spec.job import NO_FILES, Command, Files, JobSpec, Processes, Resources, Stdin
 
 
 class Phase(StrEnum):
@@ -49,6 +49,8 @@ class Identity:
     uid: int | None = None
     gid: int | None = None
     groups: tuple[int, ...] = ()
+    names: tuple[tuple[str, int], ...] = ()  # what the groups are called, for `ls -l` in a task
+    umask: int = 0o022
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,20 @@ class HostMount:
     source: str
     target: str
     read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the variables of another platform's language are made of, beside the gang itself."""
+
+    spec: JobSpec
+    user: str
+    number: int  # of the job, over all jobs
+    attempt: int = 1
+    array: int | None = None  # the number of the array's first element
+    index: int | None = None  # the element's index as the user gave it
+    point: int = 0  # the element's place in the array, from 0
+    started_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +94,8 @@ class TaskLaunch:
     stdin: Stdin = Stdin.NONE
     split_output: bool = False
     log_cap: int = 1 << 30
+    origin: Origin | None = None  # of a job that speaks another platform's language
+    files: Files = NO_FILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +199,7 @@ class Inventory:
     nodes: tuple[NodeInfo, ...]
     images: bool = False  # can it run container images?
     images_hint: str = ""  # if not: what to install
+    images_hint_zh: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +229,42 @@ class Duplex(Protocol):
     async def close(self) -> None: ...
 
 
+class NoImage(Exception):
+    """An image cannot be had. `reason`: a Reason value that says why and whether to try again."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class ImageProgress:
+    """How far a pull is. Totals grow until every layer was asked for."""
+
+    image: str
+    done: int = 0  # bytes
+    total: int = 0
+    layers_done: int = 0
+    layers: int = 0
+    unpacking: bool = False
+
+
+@runtime_checkable
+class Images(Protocol):
+    """An engine that has to have an image before it can launch."""
+
+    def image_problem(self, image: str) -> tuple[str, str] | None: ...  # en, zh; None: a good name
+    async def prepare_image(
+        self, image: str, progress: Callable[[ImageProgress], None]
+    ) -> None: ...  # there now; raises NoImage, Unreachable. Cancelled: not wanted any more
+
+
 class Ports(Protocol):
     """Ports are part of a placement: two tasks on one machine never clash."""
 
-    def lease(self, node: str, count: int) -> tuple[int, ...]: ...  # raises Unreachable: none free
+    def lease(
+        self, node: str, count: int, first: int | None = None
+    ) -> tuple[int, ...]: ...  # `first`: wished for; raises Unreachable: none free
     def keep(self, attempt_id: str, ports: Iterable[int]) -> None: ...
     def free(self, attempt_id: str) -> None: ...
     def release(self, ports: Iterable[int]) -> None: ...

@@ -10,7 +10,9 @@ import re
 from collections.abc import Mapping
 
 from danlu.engines.api import Launch, Place, TaskLaunch
-from danlu.spec.job import Processes
+from danlu.engines.variables import dlc, speaker
+from danlu.engines.variables.gang import Gang
+from danlu.spec.job import Processes, Variables
 
 _TF_ROLES = frozenset({"chief", "master", "worker", "ps", "evaluator"})
 
@@ -23,7 +25,17 @@ def process_count(task: TaskLaunch, cards: int | None = None) -> int:
 
 
 def has_peers(task: TaskLaunch, gang: int) -> bool:
-    return gang > 1 or task.processes is Processes.PER_GPU
+    # DLC names a master also to a task that is alone.
+    return gang > 1 or task.processes is Processes.PER_GPU or language_of(task) is Variables.DLC
+
+
+def language_of(task: TaskLaunch) -> Variables:
+    return Variables.DANLU if task.origin is None else task.origin.spec.variables
+
+
+def wished_port(task: TaskLaunch) -> int | None:
+    """The number its first port should have, where the job's language names one."""
+    return dlc.MASTER_PORT if task.index == 0 and language_of(task) is Variables.DLC else None
 
 
 def ports_needed(task: TaskLaunch, gang: int) -> int:
@@ -48,21 +60,53 @@ def peer_variables(launch: Launch, addresses: Mapping[str, str]) -> list[list[di
     for task, count in zip(launch.tasks, counts, strict=True):
         place = places.get(task.index)
         own = _own(launch, task, place) | {"DANLU_HOSTS": ",".join(hosts)}
-        if has_peers(task, gang):
+        language = language_of(task)
+        # A batch script's own processes are started by its srun: no rank is true for them all.
+        own_words = has_peers(task, gang) and language is not Variables.SLURM
+        if has_peers(task, gang) and not own_words:
+            own |= {"DANLU_PEERS": ",".join(peers)}
+        if own_words:
             own |= _gang(task, gang, peers)
             own |= _tensorflow(launch, task, peers)
             own |= {"WORLD_SIZE": str(world)}
         processes = []
         for local in range(count):
             variables = dict(own)
-            if has_peers(task, gang):
+            if own_words:
                 variables["RANK"] = str(rank + local)
             if task.processes is Processes.PER_GPU:
                 variables |= {"LOCAL_RANK": str(local), "LOCAL_WORLD_SIZE": str(count)}
             processes.append(variables)
         rank += count
         found.append(processes)
+    _speak(launch, places, hosts, found)
     return found
+
+
+def _speak(
+    launch: Launch,
+    places: Mapping[int, Place],
+    hosts: list[str],
+    found: list[list[dict[str, str]]],
+) -> None:
+    """Adds the words of the language the job was written in; they win over Danlu's own."""
+    origin = launch.tasks[0].origin
+    speak = speaker(origin.spec.variables) if origin is not None else None
+    if origin is None or speak is None:
+        return
+    gang = len(launch.tasks)
+    labelled = [_by_label(task, places.get(task.index), gang) for task in launch.tasks]
+    ports = [
+        places[task.index].ports[0]
+        if has_peers(task, gang) and task.index in places and places[task.index].ports
+        else None
+        for task in launch.tasks
+    ]
+    view = Gang(launch, origin, places, hosts, labelled, ports)
+    for task, processes in zip(launch.tasks, found, strict=True):
+        words = speak(view, task.index)
+        for own in processes:
+            own.update(words)
 
 
 def _cards(place: Place | None) -> int | None:
@@ -92,15 +136,21 @@ def _own(launch: Launch, task: TaskLaunch, place: Place | None) -> dict[str, str
 
 def _labelled(task: TaskLaunch, place: Place, gang: int) -> dict[str, str]:
     variables: dict[str, str] = {}
-    ports = list(place.ports[int(has_peers(task, gang)) :])
-    for label, count in task.ports.items():
+    for label, mine in _by_label(task, place, gang).items():
         name = "PORT_" + re.sub(r"[^A-Z0-9]", "_", label.upper())
-        mine, ports = ports[:count], ports[count:]
         if mine:
             variables[name] = str(mine[0])
-        if count > 1:
+        if len(mine) > 1:
             variables |= {f"{name}_{i}": str(port) for i, port in enumerate(mine)}
     return variables
+
+
+def _by_label(task: TaskLaunch, place: Place | None, gang: int) -> dict[str, list[int]]:
+    ports = [] if place is None else list(place.ports[int(has_peers(task, gang)) :])
+    found: dict[str, list[int]] = {}
+    for label, count in task.ports.items():
+        found[label], ports = ports[:count], ports[count:]
+    return found
 
 
 def _gang(task: TaskLaunch, gang: int, peers: list[str]) -> dict[str, str]:

@@ -1,184 +1,199 @@
-"""Why a job waits: every cause, the numbers per node, and who holds what it needs."""
+"""Why a job waits: every cause, the numbers per node, who holds what it needs, what would help."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from danlu.sched import blockers, whatif
 from danlu.sched.api import (
-    WHOLE,
     Basis,
     Cause,
     CauseKind,
     Decision,
+    Eta,
+    EtaBasis,
     Explanation,
     NodeState,
-    NodeVerdict,
     Policy,
+    Reservation,
     Snapshot,
-    TaskPlace,
     TaskShape,
     Waiting,
 )
-from danlu.sched.decide import array_is_full, could_ever_run, decide
-from danlu.sched.place import Room, same
+from danlu.sched.decide import Pass, Possible
+from danlu.sched.eta import estimate
+from danlu.sched.limits import Limits
 
 
-def explain(snapshot: Snapshot, policy: Policy, job_id: str) -> Explanation:
-    """Runs the decision as it stands and says what keeps this job from being in it."""
-    place = next(i for i, job in enumerate(snapshot.waiting) if job.job_id == job_id)
-    job = snapshot.waiting[place]
-    decision = decide(snapshot, policy)
-    shape = max(job.shapes, key=lambda s: (s.cards, s.share, s.cpus, s.memory))
-    snapshot = replace(
-        snapshot,
-        nodes=_after(snapshot, decision, job_id),
-        array_active=_active(snapshot, decision),
-    )
-    verdicts = tuple(_verdict(node, shape, snapshot) for node in snapshot.nodes)
-    ahead = sum(1 for other in snapshot.waiting[:place] if other.blocked is None)
-    for start in decision.starts:
-        if start.job_id == job_id:
-            now = (Cause(CauseKind.STARTING, Basis.VERIFIED),)
-            return Explanation(job_id, now, verdicts, ahead + 1, True, start.places)
-    causes = tuple(_causes(job, shape, snapshot, decision.head, verdicts))
-    return Explanation(job_id, causes, verdicts, ahead + 1)
-
-
-def _after(snapshot: Snapshot, decision: Decision, job_id: str) -> list[NodeState]:
-    """The nodes once the other jobs of this decision have started: what they take is not free."""
-    shapes = {job.job_id: job.shapes for job in snapshot.waiting}
-    nodes = {node.name: node for node in snapshot.nodes}
-    for start in decision.starts:
-        if start.job_id == job_id:
-            continue
-        for shape, place in zip(shapes[start.job_id], start.places, strict=True):
-            nodes[place.node] = _taken(nodes[place.node], shape, place)
-    return list(nodes.values())
-
-
-def _active(snapshot: Snapshot, decision: Decision) -> dict[str, int]:
-    active = dict(snapshot.array_active)
-    begun = {start.job_id for start in decision.starts}
-    for job in snapshot.waiting:
-        if job.array is not None and job.job_id in begun:
-            active[job.array] = active.get(job.array, 0) + 1
-    return active
-
-
-def _taken(node: NodeState, shape: TaskShape, place: TaskPlace) -> NodeState:
-    amount = shape.share or WHOLE
-    return replace(
-        node,
-        cpus_free=node.cpus_free - shape.cpus,
-        memory_free=node.memory_free - shape.memory,
-        cards=tuple(
-            replace(card, free=card.free - amount) if card.index in place.cards else card
-            for card in node.cards
-        ),
-    )
-
-
-def _causes(
-    job: Waiting,
-    shape: TaskShape,
+def explain(
     snapshot: Snapshot,
-    head: str | None,
-    verdicts: tuple[NodeVerdict, ...],
-) -> list[Cause]:
-    causes: list[Cause] = []
-    if job.blocked is not None:
-        causes.append(job.blocked)
-    if array_is_full(job, dict(snapshot.array_active)):
-        causes.append(Cause(CauseKind.ARRAY_LIMIT, numbers={"limit": job.array_limit or 0}))
-    if not could_ever_run(job.shapes, snapshot.nodes):
-        causes.append(_never(job, shape, snapshot))
+    policy: Policy,
+    job_id: str,
+    suggest: bool = True,
+    decision: Decision | None = None,
+) -> Explanation:
+    """Runs the decision as it stands and says what keeps this job from being in it.
+
+    `decision`: one whose starts have begun already, so that the snapshot shows them as running.
+    """
+    place = [job.job_id for job in snapshot.waiting].index(job_id)
+    job = snapshot.waiting[place]
+    done = Pass(snapshot, policy)
+    if decision is None:
+        decision = done.run()
+    only = policy.queue(job.queue).nodes
+    ahead = _ahead(snapshot.waiting, place, job)
+    shape = blockers.largest(done.limits.shapes(job) or job.shapes)
+    start = next((s for s in decision.starts if s.job_id == job_id), None)
+    if start is not None:
+        now = (Cause(CauseKind.STARTING, Basis.VERIFIED),)
+        done.room.free(job.shapes, start.places)
+        nodes, more = blockers.verdicts(snapshot, done.room, shape, only)
+        eta = Eta(snapshot.now, snapshot.now, EtaBasis.NOW)
+        return Explanation(job_id, now, nodes, ahead + 1, True, start.places, more, eta=eta)
+    nodes, more = blockers.verdicts(snapshot, done.room, shape, only)
+    causes = _causes(job, shape, done, decision)
+    kinds = {cause.kind for cause in causes}
+    found = Explanation(job_id, tuple(causes), nodes, ahead + 1, more_nodes=more)
+    if not kinds & _NEVER:
+        holders = blockers.holders(snapshot, shape, nodes)
+        found = replace(found, holders=holders if kinds & _FULL else ())
+    found = replace(found, eta=estimate(snapshot, policy, job_id))
+    clear = tuple(_clear(done, job, kinds))
+    tried = whatif.suggestions(done, decision, job, causes) if suggest else ()
+    return replace(found, clear=clear, suggestions=tried)
+
+
+def never(nodes: Sequence[NodeState], policy: Policy, job: Waiting) -> Cause | None:
+    """Why it could not run here even with everything free; None: it could."""
+    snapshot = Snapshot(0.0, nodes, [job])
+    limits = Limits(snapshot, policy)
+    shapes = limits.by_kind(job)
+    if shapes is None:
+        return limits.causes(job)[-1]
+    only = policy.queue(job.queue).nodes
+    if Possible(nodes)(shapes, only):
+        return None
+    return blockers.never(snapshot, job, blockers.largest(shapes), only)
+
+
+_NEVER = frozenset(
+    {
+        CauseKind.TOO_LARGE,
+        CauseKind.MODEL_ABSENT,
+        CauseKind.LABEL_ABSENT,
+        CauseKind.VOLUME_ABSENT,
+        CauseKind.NODES_NAMED,
+    }
+)
+_FULL = frozenset({CauseKind.NO_ROOM, CauseKind.CLUSTER_FULL})
+
+
+def _ahead(waiting: Sequence[Waiting], place: int, job: Waiting) -> int:
+    queue = job.queue
+    return len([1 for other in waiting[:place] if other.blocked is None and other.queue == queue])
+
+
+def _causes(job: Waiting, shape: TaskShape, done: Pass, decision: Decision) -> list[Cause]:
+    snapshot = done.snapshot
+    causes = done.limits.causes(job)
+    open_to = done.limits.by_kind(job)
+    if open_to is None:
         return causes
-    if Room(snapshot.nodes).place(job.shapes) is None:
-        causes.append(_no_room(job, shape, snapshot, verdicts))
-        down = [node.name for node in snapshot.nodes if not node.up]
-        if down:
-            causes.append(Cause(CauseKind.NODE_DOWN, numbers={"nodes": ", ".join(down)}))
-    if head is not None and head != job.job_id:
-        first = next(other for other in snapshot.waiting if other.job_id == head)
-        if first.order < job.order:
-            causes.append(Cause(CauseKind.BEHIND, Basis.VERIFIED, {"ref": first.ref}))
+    only = done.policy.queue(job.queue).nodes
+    if not done.possible(open_to, only):
+        return [*causes, blockers.never(snapshot, job, shape, only)]
+    shapes = done.limits.shapes(job)
+    if shapes is None or not done.possible(shapes, only):
+        # Some model would do, but its owner may not have more of it.
+        causes += [cause for cause in done.limits.tally.over_models(job) if cause not in causes]
+        shapes = open_to
+    fits = done.room.fits_gang(shapes, only)
+    if not fits:
+        causes.append(blockers.not_now(snapshot, done.room, job, shape, only))
+        causes.extend(blockers.out_of_order(snapshot, shapes, only))
+    causes.extend(_order(job, done, decision, fits))
     return causes
 
 
-def _never(job: Waiting, shape: TaskShape, snapshot: Snapshot) -> Cause:
-    nodes = snapshot.nodes
-    if shape.model is not None:
-        models = sorted({card.model for node in nodes for card in node.cards})
-        if not any(same(shape.model, model) for model in models):
-            return Cause(
-                CauseKind.MODEL_ABSENT,
-                Basis.VERIFIED,
-                {"model": shape.model, "models": ", ".join(models)},
-            )
-    return Cause(
-        CauseKind.TOO_LARGE,
-        Basis.VERIFIED,
-        {
-            "tasks": len(job.shapes),
-            "cards": shape.cards,
-            "cpus": shape.cpus,
-            "memory": shape.memory,
-            "largest_cards": max((len(node.cards) for node in nodes), default=0),
-            "largest_cpus": max((node.cpus for node in nodes), default=0),
-            "largest_memory": max((node.memory for node in nodes), default=0),
-            "all_cards": sum(len(node.cards) for node in nodes),
-        },
-    )
-
-
-def _no_room(
-    job: Waiting, shape: TaskShape, snapshot: Snapshot, verdicts: tuple[NodeVerdict, ...]
-) -> Cause:
-    lacking = {lack for verdict in verdicts for lack in verdict.lacks}
-    return Cause(
-        CauseKind.NO_ROOM,
-        Basis.VERIFIED,
-        {
-            "tasks": len(job.shapes),
-            "cards": shape.cards,
-            "share": shape.share,
-            "cpus": shape.cpus,
-            "memory": shape.memory,
-            "free_cards": sum(v.free_cards for v in verdicts),
-            "largest_hole": max((v.free_cards for v in verdicts), default=0),
-            "most_cpus": max((v.free_cpus for v in verdicts), default=0),
-            "most_memory": max((v.free_memory for v in verdicts), default=0),
-            "lacks": ",".join(sorted(lacking)),
-        },
-    )
-
-
-def _verdict(node: NodeState, shape: TaskShape, snapshot: Snapshot) -> NodeVerdict:
-    usable = [
-        card
-        for card in node.cards
-        if card.healthy and (shape.model is None or same(shape.model, card.model))
-    ]
-    free = sum(1 for card in usable if card.free == WHOLE)
-    enough = (
-        any(card.free >= shape.share for card in usable) if shape.share else free >= shape.cards
-    )
-    checks = {
-        "up": node.up,
-        "model": bool(usable) or not (shape.cards or shape.share),
-        "cards": enough,
-        "cpus": node.cpus_free >= shape.cpus - 1e-9,
-        "memory": node.memory_free >= shape.memory,
+def _order(job: Waiting, done: Pass, decision: Decision, fits: bool) -> list[Cause]:
+    """The earlier jobs it may not go before."""
+    kept = next((one.cause for one in decision.kept if one.job_id == job.job_id), None)
+    if kept is not None and fits:
+        return [_with_nodes(kept, decision)]
+    head = decision.heads.get(job.queue)
+    if head is None or head == job.job_id:
+        return []
+    first = next((other for other in done.snapshot.waiting if other.job_id == head), None)
+    if first is None or not done.comes_before(first, job):
+        return []
+    numbers: dict[str, int | float | str] = {
+        "ref": first.ref,
+        "priority": first.priority,
+        "own_priority": job.priority,
     }
-    lacks = tuple(name for name, good in checks.items() if not good)
-    holders = tuple(run.ref for run in snapshot.running if node.name in run.cards)
-    return NodeVerdict(
-        node.name,
-        free,
-        shape.cards or (1 if shape.share else 0),
-        node.cpus_free,
-        node.memory_free,
-        not lacks,
-        lacks,
-        holders[:20],
+    basis = Basis.VERIFIED if fits else Basis.FACT
+    return [Cause(CauseKind.BEHIND, basis, numbers)]
+
+
+def _with_nodes(cause: Cause, decision: Decision) -> Cause:
+    """Which nodes are kept for the job that is named."""
+    if cause.kind is not CauseKind.RESERVED or not decision.reservations:
+        return cause
+    return replace(cause, numbers={**_kept(decision.reservations[0]), **cause.numbers})
+
+
+def _kept(reservation: Reservation) -> dict[str, int | float | str]:
+    nodes = list(dict.fromkeys(place.node for place in reservation.places))
+    return {
+        "at": reservation.at,
+        "nodes": ", ".join(nodes[:5]) + (f" +{len(nodes) - 5}" if len(nodes) > 5 else ""),
+    }
+
+
+def _clear(done: Pass, job: Waiting, kinds: set[CauseKind]) -> list[str]:
+    """What is not in the way, of the things people suspect first."""
+    quotas = done.snapshot.quotas
+    own = quotas.users.get(job.owner, quotas.user)
+    group = quotas.groups.get(job.group, quotas.group) if job.group is not None else None
+    suspects = {
+        "hold": not kinds & {CauseKind.HELD, CauseKind.DEPENDENCY},
+        "quota_user": own is not None and CauseKind.QUOTA_USER not in kinds,
+        "quota_group": group is not None and CauseKind.QUOTA_GROUP not in kinds,
+        "order": not kinds & {CauseKind.BEHIND, CauseKind.RESERVED, *_NEVER},
+        "nodes": not kinds & {CauseKind.NODE_DOWN, CauseKind.NODE_DRAINED, *_NEVER},
+    }
+    clear = [name for name, good in suspects.items() if good]
+    return clear + (_enough(done, job) if not kinds & _NEVER else [])
+
+
+def _enough(done: Pass, job: Waiting) -> list[str]:
+    """Resources of which there is enough: asked for alone, they fit; left out, nothing changes."""
+    shapes = done.limits.shapes(job) or job.shapes
+    only = done.policy.queue(job.queue).nodes
+    fits = done.room.fits_gang(shapes, only)
+    enough = []
+    for what in ("cards", "cpus", "memory"):
+        alone = done.room.fits_gang(tuple(_without(s, what, True) for s in shapes), only)
+        others = done.room.fits_gang(tuple(_without(s, what, False) for s in shapes), only)
+        if alone and others == fits and _asked(shapes, what):
+            enough.append(what)
+    return enough
+
+
+def _asked(shapes: Sequence[TaskShape], what: str) -> bool:
+    return what != "cards" or any(shape.amount for shape in shapes)
+
+
+def _without(shape: TaskShape, what: str, others: bool) -> TaskShape:
+    """The shape without one resource, or without all the others."""
+    keep = {name: (name == what) == others for name in ("cards", "cpus", "memory")}
+    return replace(
+        shape,
+        cpus=shape.cpus if keep["cpus"] else 0.0,
+        memory=shape.memory if keep["memory"] else 0,
+        cards=shape.cards if keep["cards"] else 0,
+        share=shape.share if keep["cards"] else 0,
+        indexes=shape.indexes if keep["cards"] else (),
     )

@@ -1,120 +1,281 @@
-"""Where a gang goes: best fit, whole or not at all."""
+"""Where a gang goes: whole or not at all, in the order the queue's rules ask for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from danlu.sched.api import WHOLE, NodeState, TaskPlace, TaskShape
+from danlu.sched.api import Mix, NodeState, TaskPlace, TaskShape
+from danlu.sched.free import Free, Need, Static, same, suits
+from danlu.sched.orders import Key, key_of
+from danlu.sched.tight import TightIndex
+
+__all__ = ["Room", "same"]
+
+Prefer = Callable[[int], float | tuple[float, ...]]
+# A few questions are answered faster by looking at every node than by sorting all nodes first.
+_ASK_BEFORE_SORTING = 2
+
+
+class Index(Protocol):
+    """Finds the best node fast, among many nodes and over many questions."""
+
+    def find(self, need: Need, suitable: bytearray | None) -> tuple[int, tuple[int, ...]] | None:
+        """A node's position, and the positions of its cards; empty: let the node choose."""
+
+    def changed(self, at: int) -> None: ...
 
 
 class Room:
     """The free room of all nodes, to try placements on. A node is copied when first touched."""
 
-    def __init__(self, nodes: Sequence[NodeState]) -> None:
-        self._nodes = nodes
-        self._touched: dict[int, _Free] = {}
+    def __init__(
+        self,
+        nodes: Sequence[NodeState],
+        order: str = "tight",
+        mix: Mix | None = None,
+        empty: bool = False,
+    ) -> None:
+        """`empty`: as if nobody were there, and every node and card worked."""
+        self.nodes = nodes
+        self._order = order
+        self._mix = mix
+        count = Free.when_empty if empty else Free.of
+        self._base = [count(node) for node in nodes]
+        self._own: dict[int, Free] = {}
+        self._needs: dict[int, Need] = {}
+        self._masks: dict[tuple[Static | None, frozenset[str] | None], bytearray | None] = {}
+        self._owners: dict[int, set[str]] = {}  # who has something on a node, where that counts
+        self._index: Index | None = None
+        self._asked = 0
+        self._positions: dict[str, int] | None = None
 
-    def place(self, shapes: Sequence[TaskShape]) -> tuple[TaskPlace, ...] | None:
-        """Takes room for all of them, or for none."""
-        before = {i: free.copy() for i, free in self._touched.items()} if len(shapes) > 1 else None
-        places: list[TaskPlace | None] = [None] * len(shapes)
-        # The largest first: a small task must not take the only hole a large one fits in.
-        for task in sorted(range(len(shapes)), key=lambda t: _size(shapes[t]), reverse=True):
-            place = self._place_one(shapes[task])
+    def copy(self) -> Room:
+        twin = Room.__new__(Room)
+        twin.nodes, twin._order, twin._mix, twin._base = (
+            self.nodes,
+            self._order,
+            self._mix,
+            self._base,
+        )
+        twin._own = {at: free.copy() for at, free in self._own.items()}
+        twin._needs, twin._masks = self._needs, self._masks
+        twin._owners = {at: set(owners) for at, owners in self._owners.items()}
+        twin._index, twin._asked, twin._positions = None, 0, self._positions
+        return twin
+
+    def fill_by(self, order: str) -> None:
+        if order != self._order:
+            self._order = order
+            self._index, self._asked = None, 0
+
+    def learn(self, mix: Mix) -> None:
+        """From here on, pack for this mix."""
+        self._mix = mix
+        self._index = None
+
+    def occupied_by(self, node: str, owner: str) -> None:
+        self._owners.setdefault(self._at(node), set()).add(owner)
+
+    def place(
+        self,
+        shapes: Sequence[TaskShape],
+        only: frozenset[str] | None = None,
+        owner: str = "",
+        prefer: Prefer | None = None,
+    ) -> tuple[TaskPlace, ...] | None:
+        """Takes room for all of them, or for none. `only`: the nodes of its queue."""
+        if len(shapes) == 1:
+            place = self._place_one(shapes[0], only, owner, prefer)
+            return None if place is None else (place,)
+        for order in _gang_orders(shapes):
+            places = self._place_gang(shapes, order, only, owner, prefer)
+            if places is not None:
+                return places
+        return None
+
+    def fits(self, shape: TaskShape, only: frozenset[str] | None = None) -> bool:
+        need = self._need(shape)
+        mask, own = self._mask(need, only), self._own
+        index = None if need.indexes else self._indexed()
+        if index is not None:
+            return index.find(need, mask) is not None
+        return any(
+            (mask is None or mask[at]) and (own.get(at) or base).fits(need)
+            for at, base in enumerate(self._base)
+        )
+
+    def fits_gang(self, shapes: Sequence[TaskShape], only: frozenset[str] | None = None) -> bool:
+        if len(shapes) == 1:
+            return self.fits(shapes[0], only)
+        places = self.place(shapes, only)
+        if places is None:
+            return False
+        self.free(shapes, places)
+        return True
+
+    def take(self, shapes: Sequence[TaskShape], places: Sequence[TaskPlace]) -> None:
+        self._change(shapes, places, 1)
+
+    def free(self, shapes: Sequence[TaskShape], places: Sequence[TaskPlace]) -> None:
+        """Undoes a placement, or lets a running job end."""
+        self._change(shapes, places, -1)
+
+    def room_of(self, at: int) -> Free:
+        """The free room of one node now; not to be changed by whoever looks."""
+        return self._own.get(at) or self._base[at]
+
+    def position(self, name: str) -> int:
+        """Where a node stands in `nodes`."""
+        return self._at(name)
+
+    def suitable(self, shape: TaskShape, only: frozenset[str] | None) -> bytearray | None:
+        """Which nodes have the labels and volumes it needs; None: all."""
+        return self._mask(self._need(shape), only)
+
+    def _change(self, shapes: Sequence[TaskShape], places: Sequence[TaskPlace], sign: int) -> None:
+        for shape, place in zip(shapes, places, strict=True):
+            at = self._at(place.node)
+            free = self._writable(at)
+            free.change(self._need(shape), free.positions(place.cards), sign)
+            if self._index is not None:
+                self._index.changed(at)
+
+    def _place_gang(
+        self,
+        shapes: Sequence[TaskShape],
+        order: Sequence[int],
+        only: frozenset[str] | None,
+        owner: str,
+        prefer: Prefer | None,
+    ) -> tuple[TaskPlace, ...] | None:
+        found: dict[int, TaskPlace] = {}
+        for task in order:
+            place = self._place_one(shapes[task], only, owner, prefer)
             if place is None:
-                if before is not None:
-                    self._touched = before
+                for undo, taken in found.items():
+                    self._change((shapes[undo],), (taken,), -1)
                 return None
-            places[task] = place
-        return tuple(place for place in places if place is not None)
+            found[task] = place
+        return tuple(found[task] for task in range(len(shapes)))
 
-    def fits(self, index: int, shape: TaskShape) -> bool:
-        return self._free(index).leftover(shape) is not None
-
-    def _place_one(self, shape: TaskShape) -> TaskPlace | None:
-        best: tuple[tuple[float, ...], int] | None = None
-        for index, node in enumerate(self._nodes):
-            if not node.up:
-                continue
-            leftover = self._free(index).leftover(shape)
-            if leftover is not None and (best is None or leftover < best[0]):
-                best = (leftover, index)
-        if best is None:
+    def _place_one(
+        self, shape: TaskShape, only: frozenset[str] | None, owner: str, prefer: Prefer | None
+    ) -> TaskPlace | None:
+        need = self._need(shape)
+        found = self._find(need, only, owner, prefer)
+        if found is None:
             return None
-        index = best[1]
-        if index not in self._touched:
-            self._touched[index] = _Free.of(self._nodes[index])
-        cards = self._touched[index].take(shape)
-        return TaskPlace(self._nodes[index].name, cards, shape.share)
+        at, positions = found
+        free = self._writable(at)
+        if not positions and (need.cards or need.share):
+            positions = free.choose(need) or ()
+        free.change(need, positions, 1)
+        if self._index is not None:
+            self._index.changed(at)
+        if owner and self._order == "person":
+            self._owners.setdefault(at, set()).add(owner)
+        cards = tuple(sorted(free.indexes[position] for position in positions))
+        return TaskPlace(self.nodes[at].name, cards, shape.share)
 
-    def _free(self, index: int) -> _Free:
-        touched = self._touched.get(index)
-        return touched if touched is not None else _Free.of(self._nodes[index])
+    def _find(
+        self, need: Need, only: frozenset[str] | None, owner: str, prefer: Prefer | None
+    ) -> tuple[int, tuple[int, ...]] | None:
+        mask = self._mask(need, only)
+        index = None if prefer is not None or need.indexes else self._indexed()
+        if index is not None:
+            return index.find(need, mask)
+        return self._look(need, mask, key_of(self._order, owner, self._owners, self), prefer)
+
+    def _indexed(self) -> Index | None:
+        if self._index is None:
+            self._asked += 1
+            if self._order == "learned" and self._mix is not None:
+                from danlu.sched.learned import learned_index  # numpy only where it is used
+
+                self._index = learned_index(self, self._mix)
+            elif self._order in ("tight", "learned") and self._asked > _ASK_BEFORE_SORTING:
+                self._index = TightIndex(self)
+        return self._index
+
+    def _look(
+        self, need: Need, mask: bytearray | None, key: Key, prefer: Prefer | None
+    ) -> tuple[int, tuple[int, ...]] | None:
+        best: tuple[object, ...] | None = None
+        best_at = -1
+        own = self._own
+        for at, untouched in enumerate(self._base):
+            free = own.get(at) or untouched
+            if (mask is not None and not mask[at]) or not free.fits(need):
+                continue
+            here: tuple[object, ...] = key(at, free, need)
+            if prefer is not None:
+                here = (prefer(at), *here)
+            if best is None or here < best:
+                best, best_at = here, at
+        return None if best is None else (best_at, ())
+
+    def _need(self, shape: TaskShape) -> Need:
+        # By identity: hashing a shape costs more than placing it. The need keeps the shape alive.
+        need = self._needs.get(id(shape))
+        if need is None:
+            need = self._needs[id(shape)] = Need(shape)
+        return need
+
+    def _mask(self, need: Need, only: frozenset[str] | None) -> bytearray | None:
+        static = need.static
+        if static is None and only is None:
+            return None
+        key = (static, only)
+        if key not in self._masks:
+            self._masks[key] = bytearray(
+                (only is None or node.name in only) and (static is None or suits(node, static))
+                for node in self.nodes
+            )
+        return self._masks[key]
+
+    def _writable(self, at: int) -> Free:
+        free = self._own.get(at)
+        if free is None:
+            free = self._own[at] = self._base[at].copy()
+        return free
+
+    def _at(self, name: str) -> int:
+        if self._positions is None:
+            self._positions = {node.name: at for at, node in enumerate(self.nodes)}
+        return self._positions[name]
+
+
+def _gang_orders(shapes: Sequence[TaskShape]) -> list[list[int]]:
+    """In which order to place the tasks of a gang; the next order only if one finds no room."""
+    tasks = range(len(shapes))
+    # The largest first: a small task must not take the only hole a large one fits in.
+    by_size = sorted(tasks, key=lambda t: (_size(shapes[t]), _choosy(shapes[t])), reverse=True)
+    if all(shape == shapes[0] for shape in shapes):
+        return [by_size]
+    by_choice = sorted(tasks, key=lambda t: (_choosy(shapes[t]), _size(shapes[t])), reverse=True)
+    by_cpus = sorted(tasks, key=lambda t: (shapes[t].cpus, shapes[t].memory), reverse=True)
+    orders: list[list[int]] = []
+    for order in (by_size, by_choice, by_cpus):
+        if order not in orders:
+            orders.append(order)
+    return orders
 
 
 def _size(shape: TaskShape) -> tuple[int, float, int]:
-    return (shape.cards * WHOLE + shape.share, shape.cpus, shape.memory)
+    return (shape.amount, shape.cpus, shape.memory)
 
 
-class _Free:
-    __slots__ = ("cards", "cpus", "memory")
-
-    def __init__(self, cpus: float, memory: int, cards: list[tuple[int, str, int]]) -> None:
-        self.cpus = cpus
-        self.memory = memory
-        self.cards = cards  # (index, model, free thousandths), healthy ones only
-
-    @classmethod
-    def of(cls, node: NodeState) -> _Free:
-        cards = [(c.index, c.model, c.free) for c in node.cards if c.healthy]
-        return cls(node.cpus_free, node.memory_free, cards)
-
-    def copy(self) -> _Free:
-        return _Free(self.cpus, self.memory, list(self.cards))
-
-    def leftover(self, shape: TaskShape) -> tuple[float, ...] | None:
-        """What would stay free, smallest is best; None where it does not fit."""
-        cpus, memory = self.cpus - shape.cpus, self.memory - shape.memory
-        if cpus < -1e-9 or memory < 0:
-            return None
-        if shape.share:
-            fitting = [c for c in self.cards if _model(c, shape) and c[2] >= shape.share]
-            if not fitting:
-                return None
-            return (min(c[2] for c in fitting) - shape.share, self._whole(None), cpus, memory)
-        if shape.cards and self._whole(shape.model) < shape.cards:
-            return None
-        return (self._whole(None) - shape.cards, 0, cpus, memory)
-
-    def take(self, shape: TaskShape) -> tuple[int, ...]:
-        self.cpus -= shape.cpus
-        self.memory -= shape.memory
-        if shape.share:
-            fitting = [c for c in self.cards if _model(c, shape) and c[2] >= shape.share]
-            chosen = [min(fitting, key=lambda c: (c[2], c[0]))]
-        else:
-            whole = [c for c in self.cards if _model(c, shape) and c[2] == WHOLE]
-            chosen = whole[: shape.cards]
-        amount = shape.share or WHOLE
-        taken = {c[0] for c in chosen}
-        self.cards = [(i, m, f - amount) if i in taken else (i, m, f) for i, m, f in self.cards]
-        return tuple(sorted(taken))
-
-    def _whole(self, model: str | None) -> int:
-        return sum(1 for c in self.cards if c[2] == WHOLE and (model is None or same(model, c[1])))
-
-
-def _model(card: tuple[int, str, int], shape: TaskShape) -> bool:
-    return shape.model is None or same(shape.model, card[1])
-
-
-def same(asked: str, model: str) -> bool:
-    """`rtx 3090`, `RTX3090` and `NVIDIA GeForce RTX 3090` name one model."""
-    if asked == model:
-        return True
-    a, m = _plain(asked), _plain(model)
-    return a == m or m.endswith(a)
-
-
-def _plain(model: str) -> str:
-    return "".join(ch for ch in model.lower() if ch.isalnum())
+def _choosy(shape: TaskShape) -> int:
+    return sum(
+        bool(asked)
+        for asked in (
+            shape.model,
+            shape.models,
+            shape.indexes,
+            shape.labels,
+            shape.volumes,
+            shape.include,
+            shape.exclude,
+        )
+    )

@@ -1,6 +1,6 @@
-"""A Python client for Danlu.
+"""A Python client for Danlu, of the standard library only.
 
-from danlu.sdk import Client
+from danlu import Client
 
 with Client() as danlu:
     job = danlu.submit({"command": ["python", "train.py"], "gpus": 1})["jobs"][0]
@@ -11,33 +11,54 @@ with Client() as danlu:
 
 from __future__ import annotations
 
-from danlu.sdk.errors import ApiError, BadAddress, Lost, NoServer, ProtocolError, Unreachable
+from danlu.sdk.errors import (
+    ApiError,
+    BadAddress,
+    Conflict,
+    Invalid,
+    Lost,
+    NoServer,
+    NotAllowed,
+    NotFound,
+    NotSignedIn,
+    ProtocolError,
+    ServerTrouble,
+    TooMany,
+    Unreachable,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from danlu.sdk.aio import AsyncClient as AsyncClient
     from danlu.sdk.client import Client as Client
     from danlu.sdk.ids import uuid7 as uuid7
 
 __all__ = [
     "ApiError",
+    "AsyncClient",
     "BadAddress",
     "Client",
+    "Conflict",
+    "Invalid",
     "Lost",
     "NoServer",
+    "NotAllowed",
+    "NotFound",
+    "NotSignedIn",
     "ProtocolError",
+    "ServerTrouble",
+    "TooMany",
     "Unreachable",
     "uuid7",
 ]
 
+_HOMES = {"AsyncClient": "aio", "Client": "client", "uuid7": "ids"}
+
 
 def __getattr__(name: str) -> object:
     # The command line imports parts of this package where every millisecond shows.
-    if name == "Client":
-        from danlu.sdk.client import Client
-
-        return Client
-    if name == "uuid7":
-        from danlu.sdk.ids import uuid7
-
-        return uuid7
-    raise AttributeError(name)
+    if name not in _HOMES:
+        raise AttributeError(name)
+    module = __import__(f"danlu.sdk.{_HOMES[name]}", fromlist=["*"])
+    found: object = getattr(module, name)
+    return found

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import time
 
-from danlu.sdk.errors import Lost, ProtocolError, api_error
-from danlu.sdk.fastjson import dumps, loads
+from danlu.sdk.calls import BASE, Calls, job_path
+from danlu.sdk.errors import Lost
+from danlu.sdk.fastjson import dumps
 from danlu.sdk.patience import persist
-from danlu.sdk.wire import Wire, quote, target
+from danlu.sdk.wire import Wire, target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from danlu.sdk import model
     from danlu.sdk.execution import Execution
     from danlu.sdk.logs import LogStream
+    from danlu.sdk.people import People
+    from danlu.sdk.stream import EventStream
     from danlu.sdk.websocket import WebSocket
+    from danlu.sdk.wire import Answer
 
-BASE = "/api/v1"
 FINAL = frozenset(("succeeded", "failed", "stopped"))
 WAIT_SLICE = 30.0
+SILENCE = 90.0
+"""Seconds after which a stream without a sign of life counts as lost."""
 
 
-def job_path(ref: str) -> str:
-    """The path of a job; people write owner/name-3, paths say owner~name-3."""
-    if not ref:
-        raise ValueError("a job's name is empty")
-    return f"{BASE}/jobs/{quote(ref.replace('/', '~'))}"
-
-
-class Client:
+class Client(Calls):
     """Talks to one server.
 
     Without arguments the server and token come from DANLU_SERVER and DANLU_TOKEN, else from the
@@ -53,90 +51,42 @@ class Client:
             server, token, ca_file = where.server, where.token, ca_file or where.ca_file
         self.wire = Wire(server, token, timeout, ca_file)
 
-    # Jobs
+    # Jobs to their end
 
-    def submit(
+    def run(
         self,
-        job: Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | bytes,
+        command: str | Sequence[str],
         *,
-        dry_run: bool = False,
-    ) -> model.Submitted:
-        """Queues a job: a mapping (or several), or the text of a job file (YAML).
+        on_output: Callable[[bytes], object] | None = None,
+        patience: float = 600.0,
+        **job: Any,
+    ) -> model.Job:
+        """Submits a command, hands its output over as it comes, and gives back the ended job.
 
-        Give each job an "id" (`danlu.sdk.uuid7()`) to be able to send it again after a lost answer.
+        Other keys of a job file are keywords: `run(["python", "train.py"], gpus=1)`.
         """
-        return self.submit_text(*_job_body(job), dry_run=dry_run)
+        from danlu.sdk.ids import uuid7
 
-    def submit_text(
-        self, body: bytes, content_type: str = "application/yaml", *, dry_run: bool = False
-    ) -> model.Submitted:
-        """The same for bytes whose kind is known."""
-        path = target(f"{BASE}/jobs", {"dry_run": True if dry_run else None})
-        answer: model.Submitted = self._post(path, body, content_type, repeatable=False)
-        return answer
+        words = command if isinstance(command, str) else list(command)
+        # The id is ours: where the answer is lost, sending it again makes no second job.
+        asked = {"id": uuid7(), **job, "command": words}
+        submitted: model.Submitted = persist(lambda: self.submit(asked), patience)
+        ref = submitted["jobs"][0]["id"]
+        if on_output is not None:
+            for piece in self.logs(ref, follow=True, patience=patience):
+                if piece:
+                    on_output(piece)
+        return self.wait(ref, patience=patience)
 
-    def jobs(
-        self,
-        *,
-        state: str | None = None,
-        owner: str | None = None,
-        name: str | None = None,
-        active: bool | None = None,
-        limit: int | None = None,
-        before: int | None = None,
-    ) -> model.JobPage:
-        """One page, newest first. `before` takes the `next` of the page before."""
-        query = {
-            "state": state,
-            "owner": owner,
-            "name": name,
-            "active": active,
-            "limit": limit,
-            "before": before,
-        }
-        answer: model.JobPage = self._get(target(f"{BASE}/jobs", query))
-        return answer
-
-    def show(self, ref: str) -> model.JobDetail:
-        answer: model.JobDetail = self._get(job_path(ref))
-        return answer
-
-    def why(self, ref: str) -> model.Why:
-        """Why it waits, or how it ended."""
-        answer: model.Why = self._get(f"{job_path(ref)}/why")
-        return answer
-
-    def events(
-        self, ref: str, *, after: int | None = None, limit: int | None = None
-    ) -> list[model.Event]:
-        path = target(f"{job_path(ref)}/events", {"after": after, "limit": limit})
-        answer: list[model.Event] = self._get(path)["events"]
-        return answer
-
-    def spec(self, ref: str) -> dict[str, Any]:
-        """The native job, ready to be submitted again."""
-        answer: dict[str, Any] = self._get(f"{job_path(ref)}/spec?format=json")
-        return answer
-
-    def spec_yaml(self, ref: str) -> str:
-        return self._ask("GET", f"{job_path(ref)}/spec?format=yaml").decode("utf-8", "replace")
-
-    def stop(self, ref: str, *, grace: float | None = None, now: bool = False) -> list[model.Job]:
-        body = dumps({"grace": grace, "now": now}).encode()
-        answer: list[model.Job] = self._post(f"{job_path(ref)}/stop", body)["jobs"]
-        return answer
-
-    def rerun(self, ref: str) -> model.Submitted:
-        answer: model.Submitted = self._post(f"{job_path(ref)}/rerun", b"{}", repeatable=False)
-        return answer
-
-    def hold(self, ref: str) -> list[model.Job]:
-        answer: list[model.Job] = self._post(f"{job_path(ref)}/hold", b"{}")["jobs"]
-        return answer
-
-    def release(self, ref: str) -> list[model.Job]:
-        answer: list[model.Job] = self._post(f"{job_path(ref)}/release", b"{}")["jobs"]
-        return answer
+    def iter_jobs(self, **filters: Any) -> Iterator[model.Job]:
+        """All jobs that fit, page by page; the filters and the order are those of `jobs`."""
+        filters.setdefault("limit", 200)
+        while True:
+            page = self.jobs(**filters)
+            yield from page["jobs"]
+            if page["next"] is None:
+                return
+            filters["before"] = page["next"]
 
     def wait(
         self,
@@ -204,27 +154,55 @@ class Client:
         finally:
             log.close()
 
-    def search(
+    # What happens
+
+    def event_stream(self, **options: Any) -> EventStream:
+        from danlu.sdk.stream import EventStream
+
+        return EventStream(self.wire, BASE, **options)
+
+    def stream(
         self,
-        ref: str,
-        text: str,
         *,
-        task: int = 0,
-        stream: str = "out",
-        attempt: int | None = None,
-        ignore_case: bool = False,
-        limit: int | None = None,
-    ) -> model.Matches:
-        query = {
-            "q": text,
-            "task": task,
-            "stream": stream,
-            "attempt": attempt,
-            "ignore_case": ignore_case or None,
-            "limit": limit,
-        }
-        answer: model.Matches = self._get(target(f"{job_path(ref)}/logs/search", query))
-        return answer
+        jobs: Sequence[str] | None = None,
+        owner: str | None = None,
+        kinds: Sequence[str] | None = None,
+        nodes: bool = False,
+        after: int | None = None,
+        hello: bool = False,
+        patience: float = 600.0,
+        on_lost: Callable[[Exception], None] | None = None,
+    ) -> Iterator[model.StreamEvent]:
+        """What happens to jobs (and nodes), without end; goes on by itself over a lost connection.
+
+        `after` is the `seq` of the last event that is known: nothing is missed or told twice. With
+        `hello` every connection is told, too; its `reset` says that `after` is not known there.
+        """
+        stream = self.event_stream(
+            jobs=",".join(ref.replace("/", "~") for ref in jobs) if jobs is not None else None,
+            owner=owner,
+            kind=",".join(kinds) if kinds else None,
+            nodes=nodes,
+            after=after,
+        )
+
+        def more() -> list[model.StreamEvent]:
+            if not stream.is_open:
+                stream.open()
+                stream.set_timeout(SILENCE)
+            try:
+                return stream.pump()
+            except Lost:
+                stream.close()
+                raise
+
+        try:
+            while True:
+                for event in persist(more, patience, on_lost):
+                    if hello or event["type"] != "hello":
+                        yield event
+        finally:
+            stream.close()
 
     # Into a running task
 
@@ -253,54 +231,21 @@ class Client:
 
         return WebSocket(self.wire, path)
 
-    # Secrets
+    @property
+    def people(self) -> People:
+        """Accounts, groups, tokens, invitations, the audit log."""
+        from danlu.sdk.people import People
 
-    def secrets(self) -> list[str]:
-        """Their names; a value never comes back."""
-        answer: list[str] = self._get(f"{BASE}/secrets")["names"]
-        return answer
-
-    def set_secret(self, name: str, value: str) -> None:
-        self._ask("PUT", f"{BASE}/secrets/{quote(name)}", dumps({"value": value}).encode())
-
-    def delete_secret(self, name: str) -> None:
-        self._ask("DELETE", f"{BASE}/secrets/{quote(name)}")
+        return People(self)
 
     # The place itself
 
-    def nodes(self) -> list[model.Node]:
-        answer: list[model.Node] = self._get(f"{BASE}/nodes")["nodes"]
-        return answer
+    def backup(self, *, homes: bool = False) -> Iterator[bytes]:
+        """A backup of everything, as the bytes of one file; raises Lost if it breaks off."""
+        from danlu.sdk.download import download
 
-    def gpus(self) -> model.Gpus:
-        answer: model.Gpus = self._get(f"{BASE}/gpus")
-        return answer
-
-    def whoami(self) -> model.Person:
-        answer: model.Person = self._get(f"{BASE}/whoami")
-        return answer
-
-    def login(self, user: str, password: str) -> model.Login:
-        body = dumps({"user": user, "password": password}).encode()
-        answer: model.Login = self._post(f"{BASE}/login", body)
-        return answer
-
-    def change_password(self, old: str, new: str) -> model.Person:
-        body = dumps({"old": old, "new": new}).encode()
-        answer: model.Person = self._post(f"{BASE}/password", body)
-        return answer
-
-    def version(self) -> str:
-        return str(self._get(f"{BASE}/version")["version"])
-
-    def server(self) -> model.Server:
-        answer: model.Server = self._get(f"{BASE}/server")
-        return answer
-
-    def shutdown(self) -> list[model.Job]:
-        """Ends the server; gives back the jobs whose tasks go on."""
-        answer: list[model.Job] = self._post(f"{BASE}/server/shutdown", b"{}")["running"]
-        return answer
+        path = target(f"{BASE}/backup", {"homes": True if homes else None})
+        return download(self.wire, "POST", path)
 
     def close(self) -> None:
         self.wire.close()
@@ -311,51 +256,13 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Beneath
-
-    def _get(self, path: str, timeout: float | None = None) -> Any:
-        return _json(self._ask("GET", path, timeout=timeout))
-
-    def _post(
-        self,
-        path: str,
-        body: bytes,
-        content_type: str = "application/json",
-        *,
-        repeatable: bool = True,
-    ) -> Any:
-        return _json(self._ask("POST", path, body, content_type, repeatable=repeatable))
-
-    def _ask(
+    def _send(
         self,
         method: str,
         path: str,
-        body: bytes | None = None,
-        content_type: str = "application/json",
-        *,
-        timeout: float | None = None,
-        repeatable: bool = True,
-    ) -> bytes:
-        answer = self.wire.call(method, path, body, content_type, timeout, repeatable)
-        if answer.status >= 400:
-            raise api_error(answer.status, answer.body)
-        if answer.status >= 300:
-            raise ProtocolError(f"HTTP {answer.status}")
-        return answer.body
-
-
-def _job_body(
-    job: Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | bytes,
-) -> tuple[bytes, str]:
-    if isinstance(job, bytes):
-        return job, "application/yaml"
-    if isinstance(job, str):
-        return job.encode(), "application/yaml"
-    return dumps(job).encode(), "application/json"
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return loads(body)
-    except (ValueError, RecursionError):
-        raise ProtocolError("the answer is not JSON") from None
+        body: bytes | None,
+        content_type: str,
+        timeout: float | None,
+        repeatable: bool,
+    ) -> Answer:
+        return self.wire.call(method, path, body, content_type, timeout, repeatable)

@@ -56,15 +56,40 @@ def read_contexts() -> dict[str, Any]:
 
 def write_context(name: str, server: str, token: str | None, ca_file: str | None = None) -> str:
     """Adds or replaces one context and makes it the current one. Gives back the file's path."""
-    from danlu.sdk.fastjson import dumps
-
-    path = context_path()
     everything = read_contexts()
     entry = {"server": server, "token": token}
     if ca_file:
         entry["ca_file"] = ca_file
     everything["contexts"][name] = entry
     everything["current"] = name
+    return _write(everything)
+
+
+def use_context(name: str) -> None:
+    """Makes it the current one. Raises NoServer where there is none of that name."""
+    everything = read_contexts()
+    if name not in everything["contexts"]:
+        raise NoServer(name)
+    everything["current"] = name
+    _write(everything)
+
+
+def remove_context(name: str) -> None:
+    """Forgets a server and the token for it. Raises NoServer where there is none of that name."""
+    everything = read_contexts()
+    if name not in everything["contexts"]:
+        raise NoServer(name)
+    del everything["contexts"][name]
+    if everything.get("current") == name:
+        everything["current"] = next(iter(everything["contexts"]), None)
+    _write(everything)
+
+
+def _write(everything: dict[str, Any]) -> str:
+    """Whole or not at all, and for nobody else's eyes. Gives back the file's path."""
+    from danlu.sdk.fastjson import dumps
+
+    path = context_path()
     fresh = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

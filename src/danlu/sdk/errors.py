@@ -61,6 +61,48 @@ class ApiError(Exception):
         return self.status in (429, 502, 503, 504)
 
 
+class NotSignedIn(ApiError):
+    """No token, or one that is not valid (any more)."""
+
+
+class NotAllowed(ApiError):
+    """Known, but not allowed to do this."""
+
+
+class NotFound(ApiError):
+    """There is no such thing, or it is not to be seen."""
+
+
+class Conflict(ApiError):
+    """Not possible in its present state."""
+
+
+class Invalid(ApiError):
+    """The request or the job is wrong; `details` name each mistake."""
+
+
+class TooMany(ApiError):
+    """Asked too often; a little later it is answered again."""
+
+
+class ServerTrouble(ApiError):
+    """The server failed, or something it needs is away."""
+
+
+def _kind(status: int) -> type[ApiError]:
+    kinds: dict[int, type[ApiError]] = {
+        400: Invalid,
+        401: NotSignedIn,
+        403: NotAllowed,
+        404: NotFound,
+        409: Conflict,
+        413: Invalid,
+        422: Invalid,
+        429: TooMany,
+    }
+    return kinds.get(status, ServerTrouble if status >= 500 else ApiError)
+
+
 def api_error(status: int, body: bytes) -> ApiError:
     from danlu.sdk.fastjson import loads
 
@@ -71,7 +113,7 @@ def api_error(status: int, body: bytes) -> ApiError:
     found = answer.get("error") if isinstance(answer, dict) else None
     if isinstance(found, dict):
         details = found.get("details")
-        return ApiError(
+        return _kind(status)(
             status,
             str(found.get("code", status)),
             str(found.get("message_en", "")),
@@ -79,4 +121,4 @@ def api_error(status: int, body: bytes) -> ApiError:
             [d for d in details if isinstance(d, dict)] if isinstance(details, list) else None,
         )
     text = body[:300].decode("utf-8", "replace").strip()
-    return ApiError(status, f"http_{status}", text or f"HTTP {status}")
+    return _kind(status)(status, f"http_{status}", text or f"HTTP {status}")

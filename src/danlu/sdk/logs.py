@@ -45,6 +45,12 @@ class LogStream:
     def open(self) -> None:
         """(Re)connects and asks for what is missing."""
         self.close()
+        head = self.begin()
+        self._link = self._wire.connect()
+        self._link.send(head)
+
+    def begin(self) -> bytes:
+        """The request for what is missing; from here on an answer to it is expected."""
         query = {
             "task": self.task,
             "stream": self.stream if self.stream != "out" else None,
@@ -54,9 +60,8 @@ class LogStream:
             "limit": self._limit,
             "follow": True if self._follow else None,
         }
-        self._parser = Parser()
-        self._link = self._wire.connect()
-        self._link.send(self._wire.head("GET", target(f"{self._path}/logs", query)))
+        self._parser, self._refusal = Parser(), b""
+        return self._wire.head("GET", target(f"{self._path}/logs", query))
 
     def fileno(self) -> int:
         return self._link.fileno() if self._link else -1
@@ -73,9 +78,12 @@ class LogStream:
         """The next bytes of the log, waiting for at least some. Sets `done` at the end."""
         if self._link is None:
             raise Lost(self._wire.address.text, "not connected")
+        return self.take(self._link.receive())
+
+    def take(self, data: bytes) -> bytes:
+        """The log's bytes among those that came; none came: the connection ended."""
         parser = self._parser
         had_head = parser.has_head
-        data = self._link.receive()
         if not data:
             if not parser.feed_end():
                 raise Lost(self._wire.address.text, "the connection ended")

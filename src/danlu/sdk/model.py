@@ -1,116 +1,89 @@
-"""The shapes the server answers with. Only type checkers read this file at length."""
+"""The shapes the server answers with. Only type checkers read this file at length.
+
+Made by `scripts/docs` from the answers of the API.
+"""
 
 from __future__ import annotations
 
 from typing import Any, TypedDict
 
 
-class Job(TypedDict, total=False):
-    id: str
-    ref: str
-    seq: int
-    owner: str
+class Applicant(TypedDict, total=False):
     name: str
-    number: int
-    array_index: int | None
-    kind: str
-    state: str
-    reason: str | None
-    reason_en: str | None
-    reason_zh: str | None
-    advice_en: str | None
-    advice_zh: str | None
-    exit_code: int | None
-    queue: str
+    full_name: str
     group: str | None
-    priority: int
-    gpus: float
-    gpu_model: str | None
-    nodes: list[str]
-    submitted_at: float
-    started_at: float | None
-    ended_at: float | None
-    attempt: int
-    command: str
-    retries_left: int
-    task_count: int
-    held: bool
-    evidence: list[str]
+    note: str
+    created_at: float
+    address: str
 
 
-class Task(TypedDict, total=False):
-    index: int
-    role: str
-    node: str | None
-    gpus: list[int]
-    phase: str
-    exit_code: int | None
+class ApplicantList(TypedDict, total=False):
+    requests: list[Applicant]
 
 
 class Attempt(TypedDict, total=False):
+    id: str
     number: int
     state: str
     reason: str | None
+    reason_en: str
+    reason_zh: str
+    created_at: float
     started_at: float | None
     ended_at: float | None
     places: list[dict[str, Any]]
 
 
-class JobDetail(Job, total=False):
-    spec: dict[str, Any]
-    attempts: list[Attempt]
-    tasks: list[Task]
-
-
-class Note(TypedDict):
+class AuditLine(TypedDict, total=False):
+    seq: int
+    at: float
+    actor: str
+    act: str
+    thing: str
+    data: dict[str, Any]
+    address: str
     en: str
     zh: str
 
 
-class Preview(TypedDict):
-    spec: dict[str, Any]
-    why: Why
-
-
-class Submitted(TypedDict, total=False):
-    jobs: list[Job]
-    notes: list[Note]
-    previews: list[Preview]  # of a dry run
-
-
-class JobPage(TypedDict):
-    jobs: list[Job]
+class AuditPage(TypedDict, total=False):
+    lines: list[AuditLine]
     next: int | None
+
+
+class CardHolder(TypedDict, total=False):
+    """A running job that holds what the waiting one needs."""
+
+    ref: str
+    owner: str
+    node: str
+    gpus: list[int]
+    since: float
+    latest_end: float | None
+    expected_end: float | None
 
 
 class Cause(TypedDict, total=False):
     kind: str
+    basis: str
     en: str
     zh: str
-    basis: str
+    numbers: dict[str, Any]
 
 
-class NodeFit(TypedDict, total=False):
-    node: str
-    free: Any
-    need: Any
-    lacks: list[str]
-    holders: list[Any]
+class Conversion(TypedDict, total=False):
+    dialect: str
+    jobs: list[ConvertedJob]
+    notes: list[Note]
 
 
-class Why(TypedDict, total=False):
-    state: str
-    sentence_en: str
-    sentence_zh: str
-    causes: list[Cause]
-    nodes: list[NodeFit]
-    position: int | None
-    eta: float | None
-    eta_why_en: str | None
-    eta_why_zh: str | None
-    advice_en: str | None
-    advice_zh: str | None
-    evidence: list[str]
+class ConvertedJob(TypedDict, total=False):
+    native: dict[str, Any]
+    yaml: str
+
+
+class Ended(TypedDict, total=False):
+    ended: int
 
 
 class Event(TypedDict, total=False):
@@ -123,48 +96,148 @@ class Event(TypedDict, total=False):
     zh: str
 
 
+class EventList(TypedDict, total=False):
+    events: list[Event]
+
+
+class Goodbye(TypedDict, total=False):
+    running: list[Job]
+
+
 class Gpu(TypedDict, total=False):
     node: str
     index: int
     model: str
     uuid: str
+    memory: int
     state: str
+    free: float
     job: str | None
+    jobs: list[str]
     owner: str | None
     since: float | None
 
 
-class Node(TypedDict, total=False):
-    name: str
-    up: bool
-    cpus: float
-    cpus_free: float
-    memory: int
-    memory_free: int
-    gpus: list[Gpu]
-    note: str | None
-
-
-class GpuSummary(TypedDict):
+class GpuSummary(TypedDict, total=False):
     model: str
     total: int
     free: int
 
 
-class Gpus(TypedDict):
+class Gpus(TypedDict, total=False):
     gpus: list[Gpu]
     summary: list[GpuSummary]
 
 
-class Match(TypedDict):
-    offset: int
-    line: int
-    text: str
+class Group(TypedDict, total=False):
+    name: str
+    note: str
+    gid: int | None
+    members: list[Member]
+    created_at: float
 
 
-class Matches(TypedDict):
-    matches: list[Match]
-    more: bool
+class GroupList(TypedDict, total=False):
+    groups: list[Group]
+
+
+class HandOver(TypedDict, total=False):
+    jobs: int
+    files: str
+
+
+class Invite(TypedDict, total=False):
+    id: str
+    begins: str
+    group: str | None
+    uses: int
+    used: int
+    created_by: str
+    created_at: float
+    expires_at: float | None
+    note: str
+
+
+class InviteList(TypedDict, total=False):
+    invites: list[Invite]
+
+
+class Job(TypedDict, total=False):
+    id: str
+    ref: str
+    seq: int
+    owner: str
+    name: str
+    number: int
+    array_index: int | None
+    array_seq: int | None
+    kind: str
+    state: str
+    held: bool
+    reason: str | None
+    reason_en: str
+    reason_zh: str
+    advice_en: str
+    advice_zh: str
+    evidence: list[str]
+    exit_code: int | None
+    queue: str
+    group: str | None
+    priority: int
+    gpus: float
+    gpu_model: str | None
+    nodes: list[str]
+    submitted_at: float
+    started_at: float | None
+    ended_at: float | None
+    attempt: int
+    task_count: int
+    command: str
+    retries_left: int
+
+
+class JobDetail(TypedDict, total=False):
+    id: str
+    ref: str
+    seq: int
+    owner: str
+    name: str
+    number: int
+    array_index: int | None
+    array_seq: int | None
+    kind: str
+    state: str
+    held: bool
+    reason: str | None
+    reason_en: str
+    reason_zh: str
+    advice_en: str
+    advice_zh: str
+    evidence: list[str]
+    exit_code: int | None
+    queue: str
+    group: str | None
+    priority: int
+    gpus: float
+    gpu_model: str | None
+    nodes: list[str]
+    submitted_at: float
+    started_at: float | None
+    ended_at: float | None
+    attempt: int
+    task_count: int
+    command: str
+    retries_left: int
+    spec: dict[str, Any]
+    tasks: list[Task]
+    attempts: list[Attempt]
+    doing_en: str
+    doing_zh: str
+
+
+class JobPage(TypedDict, total=False):
+    jobs: list[Job]
+    next: str | None
 
 
 class Login(TypedDict, total=False):
@@ -173,9 +246,99 @@ class Login(TypedDict, total=False):
     must_change_password: bool
 
 
+class Match(TypedDict, total=False):
+    offset: int
+    line: int
+    text: str
+
+
+class Matches(TypedDict, total=False):
+    matches: list[Match]
+    more: bool
+
+
+class Member(TypedDict, total=False):
+    user: str
+    leader: bool
+    joined_at: float
+
+
+class NewInvite(TypedDict, total=False):
+    id: str
+    begins: str
+    group: str | None
+    uses: int
+    used: int
+    created_by: str
+    created_at: float
+    expires_at: float | None
+    note: str
+    code: str
+
+
+class NewToken(TypedDict, total=False):
+    id: str
+    kind: str
+    label: str
+    scope: str
+    created_at: float
+    expires_at: float | None
+    last_used_at: float | None
+    address: str
+    current: bool
+    token: str
+
+
+class Node(TypedDict, total=False):
+    name: str
+    up: bool
+    address: str
+    cpus: float
+    cpus_free: float
+    memory: int
+    memory_free: int
+    gpus: list[Gpu]
+    note: str
+
+
+class NodeFit(TypedDict, total=False):
+    node: str
+    free: int
+    need: int
+    cpus_free: float
+    memory_free: int
+    fits: bool
+    lacks: list[str]
+    holders: list[str]
+
+
+class NodeList(TypedDict, total=False):
+    nodes: list[Node]
+
+
+class Note(TypedDict, total=False):
+    en: str
+    zh: str
+    key: str
+    line: int | None
+
+
 class Person(TypedDict, total=False):
     user: str
     role: str
+    groups: list[str]
+    leads: list[str]
+    scope: str
+    must_change_password: bool
+
+
+class Preview(TypedDict, total=False):
+    spec: dict[str, Any]
+    why: Why
+
+
+class SecretNames(TypedDict, total=False):
+    names: list[str]
 
 
 class Server(TypedDict, total=False):
@@ -186,3 +349,168 @@ class Server(TypedDict, total=False):
     tasks_running: int
     jobs_active: int
     jobs_queued: int
+    database_ok: bool
+    database_problem_en: str
+    database_problem_zh: str
+
+
+class SignedUp(TypedDict, total=False):
+    user: str
+    status: str
+
+
+class StreamEvent(TypedDict, total=False):
+    """One message of the stream; which keys it has depends on its type."""
+
+    type: str
+    seq: int
+    at: float
+    kind: str
+    actor: str
+    data: dict[str, Any]
+    en: str
+    zh: str
+    job: StreamJob
+    nodes: list[Node]
+    gone: list[str]
+    reset: bool
+
+
+class StreamJob(TypedDict, total=False):
+    id: str
+    ref: str
+    owner: str
+    name: str
+    group: str | None
+    state: str | None
+
+
+class Submitted(TypedDict, total=False):
+    jobs: list[Job]
+    notes: list[Note]
+    previews: list[Preview]
+
+
+class Task(TypedDict, total=False):
+    index: int
+    role: str
+    role_index: int
+    node: str | None
+    gpus: list[int]
+    ports: list[int]
+    phase: str
+    exit_code: int | None
+    signal: int | None
+
+
+class Token(TypedDict, total=False):
+    id: str
+    kind: str
+    label: str
+    scope: str
+    created_at: float
+    expires_at: float | None
+    last_used_at: float | None
+    address: str
+    current: bool
+
+
+class TokenList(TypedDict, total=False):
+    tokens: list[Token]
+
+
+class User(TypedDict, total=False):
+    name: str
+    full_name: str
+    role: str
+    status: str
+    groups: list[str]
+    leads: list[str]
+    uid: int | None
+    gid: int | None
+    must_change_password: bool
+    created_at: float
+
+
+class UserList(TypedDict, total=False):
+    users: list[User]
+
+
+class UserWithPassword(TypedDict, total=False):
+    name: str
+    full_name: str
+    role: str
+    status: str
+    groups: list[str]
+    leads: list[str]
+    uid: int | None
+    gid: int | None
+    must_change_password: bool
+    created_at: float
+    password: str
+
+
+class Version(TypedDict, total=False):
+    version: str
+
+
+class Volume(TypedDict, total=False):
+    name: str
+    path: str
+    read_only: bool
+    everywhere: bool
+    nodes: list[str]
+    tier: str
+    note: str
+    declared: str
+    usable: bool
+    source: str | None
+    groups: list[str] | None
+    users: list[str] | None
+
+
+class VolumeList(TypedDict, total=False):
+    volumes: list[Volume]
+
+
+class WhatIf(TypedDict, total=False):
+    """A change that was tried by deciding again with it."""
+
+    kind: str
+    effect: str
+    basis: str
+    en: str
+    zh: str
+    effect_en: str
+    effect_zh: str
+    numbers: dict[str, Any]
+    nodes: list[str]
+    at: float | None
+
+
+class Why(TypedDict, total=False):
+    state: str
+    sentence_en: str
+    sentence_zh: str
+    starts_now: bool
+    causes: list[Cause]
+    nodes: list[NodeFit]
+    position: int | None
+    eta: float | None
+    eta_p90: float | None
+    eta_basis: str | None
+    eta_after: str | None
+    eta_en: str
+    eta_zh: str
+    eta_why_en: str
+    eta_why_zh: str
+    advice_en: str
+    advice_zh: str
+    evidence: list[str]
+    more_nodes: int
+    holders: list[CardHolder]
+    clear: list[str]
+    clear_en: str
+    clear_zh: str
+    suggestions: list[WhatIf]
+    places: list[dict[str, Any]]

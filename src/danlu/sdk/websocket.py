@@ -167,8 +167,7 @@ class WebSocket:
             return b""
         if parser.status != 101:
             raise api_error(parser.status, self._refusal)
-        expected = b2a_base64(_sha1(self._key + _GUID), newline=False).decode()
-        if parser.headers.get("sec-websocket-accept") != expected:
+        if parser.headers.get("sec-websocket-accept") != accept_key(self._key):
             raise ProtocolError("bad WebSocket handshake")
         self.is_open = True
         return parser.rest
@@ -194,6 +193,11 @@ class WebSocket:
         except OSError:
             pass
         self._link.close()
+
+
+def accept_key(key: bytes) -> str:
+    """What a server that understood our key answers."""
+    return b2a_base64(_sha1(key + _GUID), newline=False).decode()
 
 
 def _sha1(data: bytes) -> bytes:

@@ -28,11 +28,12 @@ def quote(text: str) -> str:
 
 
 def target(path: str, query: Mapping[str, Any] | None = None) -> str:
-    """Path and query; values of None are left out, booleans are written as true and false."""
+    """Path and query; None is left out, booleans are true and false, lists repeat their name."""
     parts = [
-        f"{name}={quote(('true' if value else 'false') if isinstance(value, bool) else str(value))}"
+        f"{name}={quote(('true' if each else 'false') if isinstance(each, bool) else str(each))}"
         for name, value in (query or {}).items()
-        if value is not None
+        for each in (value if isinstance(value, list) else (value,))
+        if each is not None
     ]
     return f"{path}?{'&'.join(parts)}" if parts else path
 

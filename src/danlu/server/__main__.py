@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     try:
-        config = _config(options)
+        config = config_of(options)
         files.make_data_folder(config.data)
         held = files.lock(config.data)
     except ConfigError as error:
@@ -71,7 +71,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _config(options: argparse.Namespace) -> ServerConfig:
+def config_of(options: argparse.Namespace) -> ServerConfig:
     config = load(find_file(options.config))
     if options.data:
         config = replace(config, data=Path(options.data))

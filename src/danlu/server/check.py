@@ -8,16 +8,19 @@ import json
 import os
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from danlu.access.identities import foreign_ranges
 from danlu.engines.api import Inventory
 from danlu.engines.local.check import TREE_GUARANTEES, Abilities
+from danlu.engines.local.container.runtimes import Search
 from danlu.engines.local.engine import LocalEngine
+from danlu.server.check_containers import containers
+from danlu.server.identities import circle_of_trust, find_uids
 from danlu.server.settings import ConfigError, ServerConfig, find_file, load
 from danlu.server.words import chinese, say
 from danlu.spec.units import format_size
@@ -55,42 +58,48 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def look(config: ServerConfig) -> Iterator[Finding]:
-    abilities, inventory = asyncio.run(_try(config))
-    yield _user()
+    abilities, inventory, search = asyncio.run(_try(config))
+    yield _user(config)
     yield _namespaces(abilities)
     yield _tree(abilities)
     yield _cgroups(abilities)
-    yield from _runtimes()
+    real_cards = abilities.gpus == "nvml"
+    for line in containers(search, config.containers, real_cards):
+        yield Finding(*line)
     yield from _nodes(inventory, abilities)
     yield _disk(config.data)
 
 
-async def _try(config: ServerConfig) -> tuple[Abilities, Inventory]:
+async def _try(config: ServerConfig) -> tuple[Abilities, Inventory, Search]:
     """Starts the engine for a moment, in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="danlu-check-") as folder:
-        engine = LocalEngine(replace(config.engine(), data=Path(folder)))
+        engine = LocalEngine(
+            replace(config.engine(find_uids(config)[0] is not None), data=Path(folder))
+        )
         await engine.start()
         try:
-            return engine.abilities, await engine.inventory()
+            return engine.abilities, await engine.inventory(), engine.runtime_search
         finally:
             await engine.close()
 
 
-def _user() -> Finding:
-    if os.geteuid() == 0:
-        return Finding(
-            "user",
-            "partly",
-            "The server runs as root, and so do the tasks (without capabilities): one circle of "
-            "trust",
-            "服务器以 root 运行，任务也以 root 运行（去掉了特权）：使用者之间需要信任",
-        )
-    return Finding(
-        "user",
-        "partly",
-        "Without root all tasks run as the server's user: one circle of trust",
-        "没有 root：所有任务都以服务器的用户运行，彼此之间需要信任",
-    )
+def _user(config: ServerConfig) -> Finding:
+    uids, why = find_uids(config)
+    trust = circle_of_trust(uids)
+    if trust is not None:
+        en, zh = (text[:1].upper() + text[1:] for text in trust)
+        if os.geteuid() == 0 and why != "off":
+            en += f". Other uids cannot be used here: {why}"
+            zh += f"。无法使用其他 uid：{why}"
+        return Finding("user", "partly", en, zh)
+    first, last = config.uids.first, config.uids.last
+    en = f"Tasks run as their users: uids from {first}-{last}, or as danlu.toml says; never as root"
+    zh = f"任务以各自用户的身份运行：uid 取自 {first}-{last} 或 danlu.toml 的规定，从不用 root"
+    taken = [f"{a}-{b}" for a, b in foreign_ranges() if a <= last and b >= first]
+    if taken:
+        en += f". Left out, because others may take them on (/etc/subuid): {', '.join(taken)}"
+        zh += f"。以下编号他人可在用户命名空间中使用（/etc/subuid），不分配：{'、'.join(taken)}"
+    return Finding("user", "yes", en, zh)
 
 
 def _namespaces(found: Abilities) -> Finding:
@@ -137,36 +146,6 @@ def _cgroups(found: Abilities) -> Finding:
         f"没有可写的 cgroup（{found.cgroup_why_not}）：队列会计算内存和 CPU，但不强制限制。"
         "用 root 运行，或使用委派的 cgroup（systemd：Delegate=yes）即可",
     )
-
-
-def _runtimes() -> Iterator[Finding]:
-    sockets = {
-        "docker": ("/var/run/docker.sock",),
-        "podman": ("/run/podman/podman.sock", f"/run/user/{os.getuid()}/podman/podman.sock"),
-    }
-    for name, places in sockets.items():
-        answering = next((place for place in places if _answers(place)), None)
-        if answering:
-            yield Finding(name, "yes", f"Answers at {answering}", f"在 {answering} 响应")
-        elif shutil.which(name):
-            yield Finding(
-                name,
-                "partly",
-                "Installed, but its service does not answer",
-                "已安装，但服务没有响应",
-            )
-        else:
-            yield Finding(name, "no", "Not installed", "未安装")
-
-
-def _answers(path: str) -> bool:
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(1)
-        try:
-            probe.connect(path)
-        except OSError:
-            return False
-    return True
 
 
 def _nodes(inventory: Inventory, found: Abilities) -> Iterator[Finding]:

@@ -18,8 +18,15 @@ class AlreadyRunning(Exception):
 
 def make_data_folder(data: Path) -> None:
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name in ("run", "logs", "home", "gdata"):
+    for name in ("run", "logs", "home", "gdata", "volumes"):
         (data / name).mkdir(mode=0o700, exist_ok=True)
+
+
+def open_to_users(data: Path) -> None:
+    """Where tasks run as their users: what is theirs can be reached, nothing else be listed."""
+    (data / "gdata").chmod(0o755)
+    for name in ("home", "volumes"):
+        (data / name).chmod(0o711)
 
 
 def lock(data: Path) -> int:

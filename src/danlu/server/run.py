@@ -13,7 +13,10 @@ from pathlib import Path
 
 import uvicorn
 
-from danlu.access.gate import Gate, create_admin, new_token, token_row
+from danlu.access.accounts import Accounts, accounts
+from danlu.access.circle import Circle
+from danlu.access.gate import Gate, create_admin, digest_of, new_token, token_row
+from danlu.access.identities import Uids
 from danlu.api.app import create_app
 from danlu.api.services import Services
 from danlu.control.controller import Controller
@@ -24,6 +27,8 @@ from danlu.control.settings import Settings, VolumeConfig
 from danlu.control.submit import Submitter
 from danlu.engines.local.engine import LocalEngine
 from danlu.server import files
+from danlu.server.identities import circle_of_trust, find_uids, settle_uids
+from danlu.server.places import Places
 from danlu.server.settings import ServerConfig
 from danlu.server.sockets import listen, url_of
 from danlu.server.words import say
@@ -37,11 +42,16 @@ log = logging.getLogger("danlu.server")
 
 async def serve(config: ServerConfig, first_job: bool) -> int:
     _raise_file_limit()
+    uids, why_not = find_uids(config)
+    settings = _settings(config, uids)
     store = Store.open(config.database_url)
     try:
         token, password = await _admin(store, config.data)
-        engine = LocalEngine(config.engine())
-        controller = Controller(Rooms(store, engine, _settings(config)))
+        await settle_uids(store, uids, why_not)
+        if uids is not None:
+            files.open_to_users(config.data)
+        engine = LocalEngine(config.engine(uids is not None))
+        controller = Controller(Rooms(store, engine, settings))
         await controller.start()
         try:
             return await _serve_http(config, controller, store, token, password, first_job)
@@ -61,14 +71,16 @@ async def _serve_http(
 ) -> int:
     listeners = listen(config.listen)
     urls = [url_of(listener, config.tls_cert is not None) for listener in listeners]
-    lookup = Lookup(store)
+    lookup, gate = Lookup(store), Gate(store)
     services = Services(
         controller,
         lookup,
         Submitter(controller, lookup),
         Logs(controller.rooms, lookup),
-        Gate(store),
+        gate,
+        _accounts(config, controller.rooms, gate),
         urls,
+        proxies=config.proxies,
     )
     server = _server(config, services)
     services.shutdown = lambda: setattr(server, "should_exit", True)
@@ -86,6 +98,7 @@ async def _serve_http(
         await serving
     finally:
         deposed.cancel()
+        await gate.close()
     return 1 if controller.rooms.deposed.is_set() else 0
 
 
@@ -109,10 +122,25 @@ def _server(config: ServerConfig, services: Services) -> uvicorn.Server:
     return uvicorn.Server(settings)
 
 
-def _settings(config: ServerConfig) -> Settings:
+def _settings(config: ServerConfig, uids: Uids | None) -> Settings:
     gdata = VolumeConfig("gdata", config.data / "gdata", "/gdata", True, True)
     volumes = {"gdata": gdata, **config.volumes}
-    return Settings(config.data, config.defaults, volumes)
+    Places("danlu.toml").check_all(config.volumes, config.data)
+    return Settings(
+        config.data,
+        config.defaults,
+        volumes,
+        uids=uids,
+        config_file=config.file,
+        policy=config.policy,
+        quotas=config.quotas,
+    )
+
+
+def _accounts(config: ServerConfig, rooms: Rooms, gate: Gate) -> Accounts:
+    known = rooms.identities
+    circle = Circle(apart=known.uids is not None, trusted=config.circle_of_trust)
+    return accounts(rooms.store, gate, known, circle, config.sign_up)
 
 
 async def _admin(store: Store, data: Path) -> tuple[str, str | None]:
@@ -120,11 +148,11 @@ async def _admin(store: Store, data: Path) -> tuple[str, str | None]:
     kept = data / "admin.json"
     token = str(files.read_json(kept).get("token") or new_token())
     known = await store.read(lambda tx: users.get_user(tx, ADMIN))
-    if known is not None and await Gate(store).who(token) is not None:
+    if await store.read(lambda tx: users.find_token(tx, digest_of(token))) is not None:
         return token, None
     made = create_admin(ADMIN) if known is None else None
     user_id = made[0].id if made is not None else known.id if known is not None else ""
-    row = token_row(user_id, token, "this machine")
+    row = token_row(user_id, token, "this machine", kind="machine")
 
     def op(tx: Tx) -> None:
         if made is not None:
@@ -176,13 +204,9 @@ def _banner(
                 f"  管理员：{ADMIN}（密码在首次启动时显示过）",
             )
         )
-    if os.geteuid() != 0:
-        lines.append(
-            say(
-                "  without root, all tasks run as you: one circle of trust",
-                "  没有 root 权限，所有任务都以你的身份运行：彼此之间需要信任",
-            )
-        )
+    trust = circle_of_trust(controller.rooms.settings.uids)
+    if trust is not None:
+        lines.append(f"  {say(*trust)}")
     print("\n".join(lines), flush=True)
 
 

@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
+from danlu.access.identities import Uids
+from danlu.access.signup import WAYS
 from danlu.control.settings import VolumeConfig
 from danlu.engines.local.config import (
+    ContainerConfig,
     LocalConfig,
     NodeConfig,
     machine_cpus,
     machine_memory,
 )
+from danlu.sched.api import Policy, Quotas
 from danlu.server.files import context_path
+from danlu.server.places import Places
+from danlu.server.runtimes import KEYS, Runtimes
+from danlu.server.schedules import KEYS as SCHEDULING
+from danlu.server.schedules import Schedules
+from danlu.server.values import ConfigError, Values
 from danlu.spec.defaults import Defaults
-from danlu.spec.errors import Wrong
 from danlu.spec.units import parse_duration, parse_size
 
+__all__ = [
+    "Address",
+    "ConfigError",
+    "Reader",
+    "ServerConfig",
+    "default_data",
+    "find_file",
+    "load",
+    "usual_file",
+]
 DEFAULT_PORT = 8080
-
-
-class ConfigError(Exception):
-    """What is wrong with the configuration, in both languages."""
-
-    def __init__(self, en: str, zh: str) -> None:
-        super().__init__(en)
-        self.en = en
-        self.zh = zh
+_ENGINE = ("namespaces", "cgroups", "identities", "ports")
+_SERVER = ("listen", "tls_cert", "tls_key", "circle_of_trust", "sign_up", "proxies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,7 @@ class Address:
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
     data: Path
+    file: Path | None = None  # where all this was read from
     listen: tuple[Address, ...] = (Address(),)
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -52,19 +64,29 @@ class ServerConfig:
     defaults: Defaults = field(default_factory=Defaults)
     namespaces: Literal["auto", "off"] = "auto"
     cgroups: Literal["auto", "off"] = "auto"
+    identities: Literal["auto", "off"] = "auto"
     ports: tuple[int, int] | None = None
+    containers: ContainerConfig = field(default_factory=ContainerConfig)
+    uids: Uids = field(default_factory=Uids)
+    circle_of_trust: bool = False  # without root: all who use this server trust each other
+    sign_up: str = "request"  # how strangers come in; or "invite", "off"
+    proxies: frozenset[str] = frozenset()  # whose X-Forwarded-For is believed
+    policy: Policy = field(default_factory=Policy)
+    quotas: Quotas = field(default_factory=Quotas)
 
     @property
     def database_url(self) -> str:
         return self.database or f"sqlite:///{self.data / 'danlu.db'}"
 
-    def engine(self) -> LocalConfig:
+    def engine(self, identities: bool = False) -> LocalConfig:
         config = LocalConfig(
             data=self.data,
             nodes=self.nodes,
             userns=self.namespaces,
             cgroups=self.cgroups,
             log_cap=self.defaults.max_log_cap,
+            identities=identities,
+            containers=self.containers,
             hide=(context_path().parent,),  # it holds the admin's token
         )
         return config if self.ports is None else replace(config, port_range=self.ports)
@@ -82,12 +104,16 @@ def find_file(named: str | None) -> Path | None:
     named = named or os.environ.get("DANLU_CONFIG")
     if named:
         return Path(named)
-    if os.geteuid() == 0:
-        usual = Path("/etc/danlu/danlu.toml")
-    else:
-        base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-        usual = Path(base) / "danlu" / "danlu.toml"
+    usual = usual_file()
     return usual if usual.exists() else None
+
+
+def usual_file() -> Path:
+    """Where it stands if nobody says otherwise."""
+    if os.geteuid() == 0:
+        return Path("/etc/danlu/danlu.toml")
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return Path(base) / "danlu" / "danlu.toml"
 
 
 def load(path: Path | None) -> ServerConfig:
@@ -104,18 +130,16 @@ def load(path: Path | None) -> ServerConfig:
         raise ConfigError(
             f"{path}: not valid TOML: {error}", f"{path}：不是合法的 TOML：{error}"
         ) from None
-    return Reader(str(path)).config(values)
+    return replace(Reader(str(path)).config(values), file=path.absolute())
 
 
-class Reader:
-    def __init__(self, where: str) -> None:
-        self._where = where
-
+class Reader(Values):
     def config(self, values: dict[str, Any]) -> ServerConfig:
         known = ("data", "server", "database", "nodes", "volumes", "defaults", "engine")
-        self._known("", values, known)
-        server = self._table(values, "server", ("listen", "tls_cert", "tls_key"))
-        engine = self._table(values, "engine", ("namespaces", "cgroups", "ports"))
+        people = ("uids", "users", "groups", "registries")
+        self._known("", values, (*known, *people, *SCHEDULING))
+        server = self._table(values, "server", _SERVER)
+        engine = self._table(values, "engine", (*_ENGINE, *KEYS))
         database = self._table(values, "database", ("url",))
         listen = self._texts("server.listen", server.get("listen", ["127.0.0.1"]))
         cert, key = server.get("tls_cert"), server.get("tls_key")
@@ -123,19 +147,50 @@ class Reader:
             raise self._wrong(
                 "server.tls_cert", cert, "needs tls_key beside it", "需要同时填写 tls_key"
             )
+        data = Path(self._text("data", values.get("data", str(default_data())))).expanduser()
+        places, schedules = Places(self._where), Schedules(self._where)
         return ServerConfig(
-            data=Path(self._text("data", values.get("data", str(default_data())))).expanduser(),
+            data=data,
+            policy=schedules.policy(values),
+            quotas=schedules.quotas(values),
             listen=tuple(self._address(text) for text in listen),
             tls_cert=Path(self._text("server.tls_cert", cert)) if cert else None,
             tls_key=Path(self._text("server.tls_key", key)) if key else None,
             database=self._text("database.url", database["url"]) if "url" in database else None,
             nodes=self._nodes(values.get("nodes", [])),
-            volumes=self._volumes(values.get("volumes", {})),
+            volumes=places.volumes(values.get("volumes", {}), data),
+            uids=places.uids(values),
             defaults=self._defaults(values.get("defaults", {})),
             namespaces=self._choice("engine.namespaces", engine.get("namespaces", "auto")),
             cgroups=self._choice("engine.cgroups", engine.get("cgroups", "auto")),
+            identities=self._choice("engine.identities", engine.get("identities", "auto")),
             ports=self._ports(engine.get("ports")),
+            containers=Runtimes(self._where).containers(engine, values.get("registries", {})),
+            circle_of_trust=self._flag(
+                "server.circle_of_trust", server.get("circle_of_trust", False)
+            ),
+            sign_up=self._way(server.get("sign_up", "request")),
+            proxies=self._proxies(server.get("proxies", [])),
         )
+
+    def _way(self, value: Any) -> str:
+        if value not in WAYS:
+            listed = ", ".join(f'"{way}"' for way in WAYS)
+            raise self._wrong("server.sign_up", value, f"write one of {listed}", f"请写 {listed}")
+        return str(value)
+
+    def _proxies(self, value: Any) -> frozenset[str]:
+        if value == []:
+            return frozenset()
+        found = self._texts("server.proxies", value)
+        for text in found:
+            try:
+                ipaddress.ip_address(text)
+            except ValueError:
+                raise self._wrong(
+                    "server.proxies", text, "write IP addresses", "请写 IP 地址"
+                ) from None
+        return frozenset(found)
 
     def _nodes(self, values: Any) -> tuple[NodeConfig, ...]:
         if not isinstance(values, list):
@@ -170,28 +225,6 @@ class Reader:
                 raise self._wrong(key, text, 'write "5:RTX3090"', '请写 "5:RTX3090"')
             cards.append((model.strip(), int(count)))
         return tuple(cards)
-
-    def _volumes(self, values: Any) -> dict[str, VolumeConfig]:
-        if not isinstance(values, dict):
-            raise self._wrong("volumes", values, "write [volumes.NAME]", "请写 [volumes.名称]")
-        volumes = {}
-        for name, volume in values.items():
-            key = f"volumes.{name}"
-            if not isinstance(volume, dict) or "source" not in volume:
-                raise self._wrong(key, volume, 'needs source = "/folder"', '需要 source = "/目录"')
-            self._known(key, volume, ("source", "target", "read_only", "everywhere"))
-            source = Path(self._text(f"{key}.source", volume["source"]))
-            target = self._text(f"{key}.target", volume.get("target", f"/mnt/{name}"))
-            if not source.is_absolute() or not target.startswith("/"):
-                raise self._wrong(key, str(source), "needs absolute paths", "需要绝对路径")
-            volumes[name] = VolumeConfig(
-                name,
-                source,
-                target,
-                self._flag(f"{key}.read_only", volume.get("read_only", False)),
-                self._flag(f"{key}.everywhere", volume.get("everywhere", True)),
-            )
-        return volumes
 
     def _defaults(self, values: Any) -> Defaults:
         if not isinstance(values, dict):
@@ -231,66 +264,3 @@ class Reader:
         if first.isdigit() and last.isdigit() and 1024 <= int(first) < int(last) < 65536:
             return int(first), int(last)
         raise self._wrong("engine.ports", value, 'write "20000-29999"', '请写 "20000-29999"')
-
-    def _table(self, values: dict[str, Any], name: str, known: tuple[str, ...]) -> dict[str, Any]:
-        table = values.get(name, {})
-        if not isinstance(table, dict):
-            raise self._wrong(name, table, f"write a [{name}] table", f"请写 [{name}] 表")
-        self._known(name, table, known)
-        return table
-
-    def _known(self, place: str, values: dict[str, Any], known: tuple[str, ...]) -> None:
-        for name in values:
-            if name not in known:
-                key = f"{place}.{name}" if place else name
-                near = get_close_matches(name, known, 1)
-                listed = ", ".join(known)
-                en = (
-                    f"unknown key; did you mean {near[0]}?"
-                    if near
-                    else f"unknown key; known: {listed}"
-                )
-                zh = f"未知的键；是不是 {near[0]}？" if near else f"未知的键；可用：{listed}"
-                raise ConfigError(f"{self._where}: {key}: {en}", f"{self._where}：{key}：{zh}")
-
-    def _text(self, key: str, value: Any) -> str:
-        if not isinstance(value, str) or not value or "\0" in value:
-            raise self._wrong(key, value, "write text in quotes", "请写带引号的文本")
-        return value
-
-    def _texts(self, key: str, value: Any) -> list[str]:
-        values = value if isinstance(value, list) else [value]
-        if not values:
-            raise self._wrong(key, value, "name at least one", "至少写一个")
-        return [self._text(key, one) for one in values]
-
-    def _flag(self, key: str, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise self._wrong(key, value, "write true or false", "请写 true 或 false")
-        return value
-
-    def _number(self, key: str, value: Any) -> float:
-        good = isinstance(value, int | float) and not isinstance(value, bool)
-        if not good or not 0 < value < 1e18:
-            raise self._wrong(key, value, "write a number above 0", "请写大于 0 的数")
-        return float(value)
-
-    def _choice(self, key: str, value: Any) -> Literal["auto", "off"]:
-        if value == "auto":
-            return "auto"
-        if value == "off":
-            return "off"
-        raise self._wrong(key, value, 'write "auto" or "off"', '请写 "auto" 或 "off"')
-
-    def _parsed(self, key: str, value: Any, parse: Callable[[Any], Any]) -> Any:
-        try:
-            return parse(value)
-        except Wrong as error:
-            found = error.findings[0]
-            raise self._wrong(key, value, found.en, found.zh) from None
-
-    def _wrong(self, key: str, value: Any, en: str, zh: str) -> ConfigError:
-        shown = repr(value)[:80]
-        return ConfigError(
-            f"{self._where}: {key}: {shown}: {en}", f"{self._where}：{key}：{shown}：{zh}"
-        )

@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from danlu.spec.job import (
+    NO_FILES,
     After,
     Array,
     Command,
     Dependency,
+    Files,
     GpuRequest,
     JobSpec,
     Kind,
@@ -21,7 +23,10 @@ from danlu.spec.job import (
     Resources,
     Role,
     RunAs,
+    Sampling,
+    Search,
     Stdin,
+    Variables,
 )
 
 Values = dict[str, Any]
@@ -51,6 +56,22 @@ def to_values(spec: JobSpec) -> Values:
         values["log_cap"] = spec.log_cap
     if spec.held:
         values["held"] = True
+    if spec.variables is not Variables.DANLU:
+        values["variables"] = spec.variables.value
+    if spec.search is not None:
+        found = spec.search
+        values["search"] = {
+            "space": found.space,
+            "sampling": found.sampling.value,
+            "seed": found.seed,
+        }
+    if spec.files is not NO_FILES and spec.files != NO_FILES:
+        values["files"] = [
+            spec.files.output,
+            spec.files.error,
+            spec.files.input,
+            spec.files.append,
+        ]
     return values
 
 
@@ -77,7 +98,12 @@ def _role_values(role: Role) -> Values:
         values["secrets"] = dict(role.secrets)
     if role.mounts:
         values["mounts"] = [
-            {"volume": mount.volume, "path": mount.path, "read_only": mount.read_only}
+            {
+                "volume": mount.volume,
+                "path": mount.path,
+                "read_only": mount.read_only,
+                **({"folder": mount.folder} if mount.folder else {}),
+            }
             for mount in role.mounts
         ]
     if role.ports:
@@ -86,12 +112,16 @@ def _role_values(role: Role) -> Values:
         values["workdir"] = role.workdir
     if role.processes is not Processes.ONE:
         values["processes"] = role.processes.value
+    if role.min_failed != 1:
+        values["min_failed"] = role.min_failed
+    if role.min_succeeded:
+        values["min_succeeded"] = role.min_succeeded
     return values
 
 
 def from_values(values: Values) -> JobSpec:
     get = values.get
-    array = get("array")
+    array, search = get("array"), get("search")
     return JobSpec(
         name=values["name"],
         kind=Kind(values["kind"]),
@@ -108,7 +138,14 @@ def from_values(values: Values) -> JobSpec:
         split_output=get("split_output", False),
         log_cap=get("log_cap"),
         held=get("held", False),
+        variables=Variables(get("variables", "danlu")),
+        search=None if search is None else _search(search),
+        files=Files(*values["files"]) if "files" in values else NO_FILES,
     )
+
+
+def _search(values: Values) -> Search:
+    return Search(values["space"], Sampling(values["sampling"]), values["seed"])
 
 
 def _role(values: Values) -> Role:
@@ -128,9 +165,14 @@ def _role(values: Values) -> Role:
         env=get("env") or {},
         secrets=get("secrets") or {},
         mounts=tuple(
-            [Mount(each["volume"], each["path"], each["read_only"]) for each in get("mounts", ())]
+            [
+                Mount(each["volume"], each["path"], each["read_only"], each.get("folder", ""))
+                for each in get("mounts", ())
+            ]
         ),
         ports=get("ports") or {},
         workdir=get("workdir"),
         processes=Processes(get("processes", "one")),
+        min_failed=get("min_failed", 1),
+        min_succeeded=get("min_succeeded", 0),
     )

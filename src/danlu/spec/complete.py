@@ -33,6 +33,7 @@ class Submission:
 
     spec: JobSpec
     id: str | None = None
+    origin: Mapping[str, Any] | None = None  # of a foreign file: its language, and the notes
 
 
 def read_submissions(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from danlu.spec.defaults import Defaults
 from danlu.spec.errors import NO_VALUE, Finding, Path
 from danlu.spec.job import (
+    NO_FILES,
     Command,
     GpuRequest,
     JobSpec,
@@ -17,6 +18,7 @@ from danlu.spec.job import (
     Role,
     RunAs,
     Stdin,
+    Variables,
 )
 from danlu.spec.names import default_name
 from danlu.spec.request import ROLE_KEYS, JobRequest, RoleRequest
@@ -82,6 +84,9 @@ class Completion:
             split_output=bool(request.split_output),
             log_cap=request.log_cap,
             held=bool(request.held),
+            variables=request.variables or Variables.DANLU,
+            search=request.search,
+            files=request.files or NO_FILES,
         )
 
     def check_job(self, roles: tuple[Role, ...]) -> None:
@@ -224,6 +229,8 @@ class Completion:
             ports=request.ports or {},
             workdir=request.workdir,
             processes=request.processes or Processes.ONE,
+            min_failed=1 if request.min_failed is None else request.min_failed,
+            min_succeeded=request.min_succeeded or 0,
         )
 
     def command(self, request: RoleRequest, path: Path) -> Command | None:

@@ -86,6 +86,8 @@ class Problem:
 class SpecError(Exception):
     """A job file that cannot be accepted, with everything that is wrong with it."""
 
+    language = ""  # the foreign language it was read as
+
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(problem.text() for problem in self.problems))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 class Kind(StrEnum):
@@ -30,6 +31,24 @@ class Processes(StrEnum):
 
     ONE = "one"
     PER_GPU = "per_gpu"  # one per card, each with its own LOCAL_RANK
+    BATCH = "batch"  # the command runs in the first task; the others wait for its `srun`
+
+
+class Variables(StrEnum):
+    """Whose words a task's variables are: WORLD_SIZE means different things to different people."""
+
+    DANLU = "danlu"
+    OPENPAI = "openpai"
+    DLC = "dlc"
+    DETERMINED = "determined"
+    SLURM = "slurm"
+
+
+class Sampling(StrEnum):
+    """How the elements of an array get their values."""
+
+    GRID = "grid"
+    RANDOM = "random"
 
 
 class Stdin(StrEnum):
@@ -77,6 +96,7 @@ class Mount:
     volume: str
     path: str
     read_only: bool = False
+    folder: str = ""  # below the volume's root; empty: the whole volume
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +112,8 @@ class Role:
     ports: Mapping[str, int] = field(default_factory=dict)  # label -> how many
     workdir: str | None = None
     processes: Processes = Processes.ONE
+    min_failed: int = 1  # so many failed tasks fail the job; 0: failed tasks never do
+    min_succeeded: int = 0  # so many succeeded tasks end the job well; 0: all must have ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +129,29 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
+class Search:
+    """Values to try: each element of the array (or the one job) gets a point of `space`."""
+
+    space: Mapping[str, Any]
+    sampling: Sampling = Sampling.RANDOM
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files of the task that its input and output are tied to, beside the log. `%j` and the like
+    stand for the job's number, as Slurm writes them."""
+
+    output: str | None = None
+    error: str | None = None  # None: together with the output
+    input: str | None = None
+    append: bool = False
+
+
+NO_FILES = Files()
+
+
+@dataclass(frozen=True, slots=True)
 class JobSpec:
     name: str
     kind: Kind
@@ -115,7 +160,9 @@ class JobSpec:
     group: str | None = None
     priority: int = 0  # higher goes first
     time_limit: float | None = None  # seconds, of one attempt
-    retries: int = 0  # for the job's own failures; the platform's faults are not charged
+    # For the job's own failures; the platform's faults are not charged. -1: as often as it
+    # fails; -2: also after it succeeded.
+    retries: int = 0
     grace: float = 10.0  # seconds between the polite signal and the end
     after: tuple[Dependency, ...] = ()
     array: Array | None = None
@@ -123,6 +170,9 @@ class JobSpec:
     split_output: bool = False  # stderr in a stream of its own
     log_cap: int | None = None  # bytes kept per task; None: the platform's default
     held: bool = False
+    variables: Variables = Variables.DANLU
+    search: Search | None = None
+    files: Files = NO_FILES
 
     @property
     def tasks(self) -> int:

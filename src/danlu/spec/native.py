@@ -5,12 +5,26 @@ Resources are written out in full, so that the file means the same where other d
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import yaml
 
 from danlu.spec.completion import GRACE, QUEUE, SINGLE_ROLE
-from danlu.spec.job import After, GpuRequest, JobSpec, Kind, Processes, Role, RunAs, Stdin
+from danlu.spec.job import (
+    After,
+    GpuRequest,
+    JobSpec,
+    Kind,
+    Processes,
+    Role,
+    RunAs,
+    Sampling,
+    Search,
+    Stdin,
+    Variables,
+)
+from danlu.spec.read_yaml import scalar
 from danlu.spec.refs import format_array
 from danlu.spec.units import exact_duration, exact_size
 
@@ -41,6 +55,11 @@ def to_native(spec: JobSpec) -> Values:
     values["split_output"] = spec.split_output or None
     values["log_cap"] = None if spec.log_cap is None else exact_size(spec.log_cap)
     values["held"] = spec.held or None
+    values["variables"] = None if spec.variables is Variables.DANLU else spec.variables.value
+    values["search"] = None if spec.search is None else _search(spec.search)
+    values["files"] = {
+        key: value for key, value in asdict(spec.files).items() if value not in (None, False)
+    }
     return {key: value for key, value in values.items() if value not in (None, [], {})}
 
 
@@ -65,13 +84,31 @@ def _role(role: Role) -> Values:
     values["env"] = dict(role.env)
     values["secrets"] = dict(role.secrets)
     values["mounts"] = [
-        {"volume": mount.volume, "path": mount.path, "read_only": mount.read_only}
+        {
+            "volume": mount.volume,
+            "path": mount.path,
+            "read_only": mount.read_only,
+            **({"folder": mount.folder} if mount.folder else {}),
+        }
         for mount in role.mounts
     ]
     values["ports"] = dict(role.ports)
     values["workdir"] = role.workdir
     values["processes"] = None if role.processes is Processes.ONE else role.processes.value
-    return {key: value for key, value in values.items() if value not in (None, [], {})}
+    values["min_succeeded"] = role.min_succeeded or None
+    values = {key: value for key, value in values.items() if value not in (None, [], {})}
+    if role.min_failed != 1:
+        values["min_failed"] = role.min_failed
+    return values
+
+
+def _search(search: Search) -> Values:
+    values: Values = {"space": search.space}
+    if search.sampling is not Sampling.RANDOM:
+        values["sampling"] = search.sampling.value
+    if search.seed:
+        values["seed"] = search.seed
+    return values
 
 
 def _gpus(gpus: GpuRequest) -> Any:
@@ -96,10 +133,21 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     # The writer takes these for line breaks, the readers fold them away.
     if any(char in text for char in "\r\x85\u2028\u2029"):
         style = '"'
+    if style is None and not isinstance(scalar(text), str):
+        style = "'"  # our reader knows more numbers than the writer does
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
+def _number(dumper: yaml.SafeDumper, number: float) -> yaml.ScalarNode:
+    """As Python writes it, which is what our reader takes for a number."""
+    text = repr(number)
+    # The writer takes 1e-05 for text, and would put a tag in front of it.
+    kind = "float" if "." in text else "str"
+    return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", text)
+
+
 _Dumper.add_representer(str, _text)
+_Dumper.add_representer(float, _number)
 
 
 def to_yaml(spec: JobSpec) -> str:

@@ -53,7 +53,7 @@ def read_jobs(
     Without a media type (or with a general one, such as text/plain) the text itself decides: what
     begins like JSON and is JSON is read as JSON, everything else as YAML.
     """
-    content = _decode(text, largest)
+    content = decode(text, largest)
     kind = (media_type or "").partition(";")[0].strip().lower()
     if kind.endswith(("/json", "+json")):
         return _from_json(content)
@@ -65,7 +65,8 @@ def read_jobs(
     return _from_yaml(content)
 
 
-def _decode(text: bytes | str, largest: int) -> str:
+def decode(text: bytes | str, largest: int = LARGEST_FILE) -> str:
+    """The text of a file. Raises `SpecError`."""
     if len(text) > largest:
         size, most = format_size(len(text)), format_size(largest)
         raise file_error(

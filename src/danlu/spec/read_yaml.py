@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,9 +38,16 @@ class Document:
     line: int = 1
 
 
-def load_yaml(text: str) -> list[Document]:
-    """All documents of a text. Raises `SpecError`."""
-    builder = _Builder(text)
+def load_yaml(
+    text: str,
+    read_scalar: Callable[[str], Any] | None = None,
+    literal_keys: frozenset[str] = LITERAL_KEYS,
+) -> list[Document]:
+    """All documents of a text. Raises `SpecError`.
+
+    Other languages have rules of their own for plain scalars and for what stays as written.
+    """
+    builder = _Builder(text, read_scalar or scalar, literal_keys)
     try:
         documents = builder.documents()
     except yaml.YAMLError as error:
@@ -66,7 +73,11 @@ def scalar(text: str) -> Any:
 
 
 class _Builder:
-    def __init__(self, text: str) -> None:
+    def __init__(
+        self, text: str, read_scalar: Callable[[str], Any], literal_keys: frozenset[str]
+    ) -> None:
+        self.read_scalar = read_scalar
+        self.literal_keys = literal_keys
         self.events: Iterator[Any] = yaml.parse(text, Loader=_Loader)
         self.findings: list[Finding] = []
         self.twice: dict[Path, int] = {}
@@ -107,7 +118,7 @@ class _Builder:
     def content(self, event: Any, path: Path, literal: bool) -> Any:
         if isinstance(event, yaml.ScalarEvent):
             plain = event.implicit[0] and not literal
-            return scalar(event.value) if plain else event.value
+            return self.read_scalar(event.value) if plain else event.value
         if len(path) >= DEEPEST:
             raise file_error(
                 f"Values are nested more than {DEEPEST} deep; no job needs that",
@@ -177,7 +188,9 @@ class _Builder:
 
     def value_of(self, key: str, place: Path, literal: bool, is_role: bool) -> Any:
         event = next(self.events)
-        if literal or is_role or key not in LITERAL_KEYS:
+        # A search may have a parameter of that name.
+        searched = place[0] == "search" or (isinstance(place[0], int) and place[1] == "search")
+        if literal or is_role or key not in self.literal_keys or searched:
             return self.node(event, place, literal)
         if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and event.value in _NULLS:
             return self.node(event, place, False)

@@ -23,20 +23,27 @@ _REF = re.compile(
     r"(?:\.(0|[1-9][0-9]{0,8}))?"
 )
 
+# As Slurm's users write it: 1234, or 1234_7 for an element of the array that began as 1234.
+_SEQ = re.compile(r"([1-9][0-9]{0,17})(?:_([0-9]{1,9}))?", re.ASCII)
+
 
 @dataclass(frozen=True, slots=True)
 class JobRef:
-    """A job by its id, or by owner (None: whoever asks), name, number and index in an array."""
+    """A job by its id, by its number over all jobs, or by owner (None: whoever asks), name, number
+    and index in an array."""
 
     owner: str | None = None
     name: str = ""
     number: int = 0
     index: int | None = None
     id: str | None = None
+    seq: int | None = None
 
     def __str__(self) -> str:
         if self.id is not None:
             return self.id
+        if self.seq is not None:
+            return str(self.seq) if self.index is None else f"{self.seq}_{self.index}"
         owner = f"{self.owner}/" if self.owner else ""
         index = "" if self.index is None else f".{self.index}"
         return f"{owner}{self.name}-{self.number}{index}"
@@ -47,6 +54,10 @@ def parse_ref(text: str) -> JobRef:
     plain = text.strip()
     if is_uuid(plain.lower()):
         return JobRef(id=plain.lower())
+    numbered = _SEQ.fullmatch(plain)
+    if numbered is not None:
+        index = numbered[2]
+        return JobRef(seq=int(numbered[1]), index=None if index is None else int(index))
     match = _REF.fullmatch(plain)
     if match is None:
         raise wrong(

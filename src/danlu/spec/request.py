@@ -7,6 +7,7 @@ make the schema in the OpenAPI document. Every key may be left out or null; `com
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
@@ -17,13 +18,17 @@ from danlu.spec.job import (
     Array,
     Command,
     Dependency,
+    Files,
     GpuRequest,
     Kind,
     Mount,
     Processes,
+    Search,
     Stdin,
+    Variables,
 )
 from danlu.spec.refs import NAME_PATTERN, parse_array
+from danlu.spec.search import read_search
 from danlu.spec.units import LONGEST_DURATION, M
 
 T = TypeVar("T")
@@ -52,7 +57,7 @@ def _text(**more: Any) -> dict[str, Any]:
     return {"type": "string", **more}
 
 
-def _words(enum: type[Kind] | type[Processes] | type[Stdin] | type[After]) -> dict[str, Any]:
+def _words(enum: type[StrEnum]) -> dict[str, Any]:
     return {"type": "string", "enum": [member.value for member in enum]}
 
 
@@ -188,6 +193,7 @@ class RoleRequest(BaseModel):
                                 "volume": _NAME,
                                 "path": _text(pattern="^/[^:]+$"),
                                 "read_only": {"type": "boolean"},
+                                "folder": _text(minLength=1),
                             },
                             "required": ["volume", "path"],
                             "additionalProperties": False,
@@ -225,9 +231,26 @@ class RoleRequest(BaseModel):
     )
     processes: Annotated[
         Processes | None, _read(fields.choice(Processes)), _schema(_words(Processes))
-    ] = Field(None, description="Processes of one task: one, or one per GPU.", examples=["one"])
+    ] = Field(
+        None,
+        description="Processes of one task: one, or one per GPU; batch: the command runs in the"
+        " first task only, and the others wait for its `srun`.",
+        examples=["one"],
+    )
     count: Annotated[int | None, *_integer(1, MOST_COUNT)] = Field(
         None, description="How many equal tasks.", examples=[1]
+    )
+    min_failed: Annotated[int | None, *_integer(0, MOST_COUNT)] = Field(
+        None,
+        description="So many failed tasks of this role fail the job. Left out: 1; 0: they never"
+        " do.",
+        examples=[1],
+    )
+    min_succeeded: Annotated[int | None, *_integer(0, MOST_COUNT)] = Field(
+        None,
+        description="So many succeeded tasks of this role end the job well, and what still runs is"
+        " stopped. Left out or 0: every task must have ended.",
+        examples=[1],
     )
 
 
@@ -285,8 +308,11 @@ class JobRequest(RoleRequest):
         description="Longest run of one attempt: seconds, or 90m, 12h, 2d, 1:30:00, 1-12:00:00.",
         examples=["12h", 5400],
     )
-    retries: Annotated[int | None, *_integer(0, MOST_RETRIES)] = Field(
-        None, description="How often a failed attempt is tried again.", examples=[0]
+    retries: Annotated[int | None, *_integer(-2, MOST_RETRIES)] = Field(
+        None,
+        description="How often a failed attempt is tried again; -1: as often as it fails; -2: also"
+        " after it succeeded.",
+        examples=[0],
     )
     grace: Annotated[
         float | None, _read(fields.duration(0, LONGEST_GRACE)), _schema(*_DURATION)
@@ -350,6 +376,56 @@ class JobRequest(RoleRequest):
         None, description="Bytes of log kept of one task; the task goes on.", examples=["1G"]
     )
     held: Flag = Field(None, description="Queue it, but start it only when released.")
+    variables: Annotated[
+        Variables | None, _read(fields.choice(Variables)), _schema(_words(Variables))
+    ] = Field(
+        None,
+        description="Whose variables the tasks see beside Danlu's: another platform's names and"
+        " meanings (docs/variables.md).",
+        examples=["danlu"],
+    )
+    search: Annotated[
+        Search | None,
+        _read(read_search),
+        _schema(
+            {
+                "type": "object",
+                "properties": {
+                    "space": {"type": "object"},
+                    "sampling": _text(enum=["grid", "random"]),
+                    "seed": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
+                },
+                "required": ["space"],
+                "additionalProperties": False,
+            }
+        ),
+    ] = Field(
+        None,
+        description="Values to try: each element of the array gets a point of `space` as variables"
+        " (HP_*) and as JSON (DANLU_HPARAMS).",
+        examples=[{"space": {"lr": {"type": "log", "minval": -4, "maxval": -1}}}],
+    )
+    files: Annotated[
+        Files | None,
+        _read(ties.read_files),
+        _schema(
+            {
+                "type": "object",
+                "properties": {
+                    "output": _text(minLength=1),
+                    "error": _text(minLength=1),
+                    "input": _text(minLength=1),
+                    "append": {"type": "boolean"},
+                },
+                "additionalProperties": False,
+            }
+        ),
+    ] = Field(
+        None,
+        description="Files the output is also written to and the input is read from, as the task"
+        " sees them; %j is the job's number, %a the index in its array.",
+        examples=[{"output": "train-%j.out"}],
+    )
     id: Annotated[str | None, _read(fields.read_id), _schema(_text(format="uuid"))] = Field(
         None,
         description="A UUIDv7 made by the client: sending the same job again answers the same.",

@@ -50,6 +50,11 @@ class Reason(StrEnum):
     REFUSED = "refused"
     VOLUME_MISSING = "volume_missing"
     SECRET_MISSING = "secret_missing"  # noqa: S105 - a reason, not a secret
+    IMAGE_NOT_FOUND = "image_not_found"
+    IMAGE_DENIED = "image_denied"
+    IMAGE_FAILED = "image_failed"
+    REGISTRY_UNREACHABLE = "registry_unreachable"
+    CONTAINER_ENDED = "container_ended"
     LAUNCH_FAILED = "launch_failed"
     LOST = "lost"
     MACHINE_RESTARTED = "machine_restarted"
@@ -126,10 +131,10 @@ MEANINGS: dict[Reason, Meaning] = {
         Retry.NEVER,
     ),
     Reason.WORKDIR_MISSING: _failed(
-        "The working directory does not exist: {detail}",
-        "工作目录不存在：{detail}",
-        "Name a folder that the task can see",
-        "请填写任务能看到的目录",
+        "There is no such working directory for the task: {detail}",
+        "任务没有这个工作目录：{detail}",
+        "Name a folder that the task can see and its user may enter; /userhome is always there",
+        "请填写任务能看到、其用户能进入的目录；/userhome 始终可用",
         Retry.NEVER,
     ),
     Reason.MODULE_MISSING: _failed(
@@ -192,6 +197,42 @@ MEANINGS: dict[Reason, Meaning] = {
         "Create it, or take it out of the job",
         "请先创建，或从任务中去掉",
         Retry.NEVER,
+    ),
+    Reason.IMAGE_NOT_FOUND: _failed(
+        "There is no such image: {detail}",
+        "没有这个镜像：{detail}",
+        "Check its name and tag; an image of your own must be pushed to a registry first",
+        "检查镜像名称和标签；自己的镜像需要先推送到仓库",
+        Retry.NEVER,
+    ),
+    Reason.IMAGE_DENIED: _failed(
+        "The registry does not give out the image: {detail}",
+        "镜像仓库拒绝提供镜像：{detail}",
+        "Check the image's name; if it is private, the admin sets the registry's user and password",
+        "检查镜像名称；若是私有镜像，请管理员配置仓库的用户名和密码",
+        Retry.NEVER,
+    ),
+    Reason.IMAGE_FAILED: _failed(
+        "The image cannot be fetched: {detail}",
+        "无法获取镜像：{detail}",
+        "It is tried again by itself; if it stays, tell the admin",
+        "平台会自动重试；若持续出现请告知管理员",
+        Retry.PLATFORM,
+    ),
+    Reason.REGISTRY_UNREACHABLE: _failed(
+        "The registry of the image does not answer: {detail}",
+        "镜像仓库没有响应：{detail}",
+        "It is tried again by itself; if it stays, check the registry's address and the network",
+        "平台会自动重试；若持续出现请检查仓库地址和网络",
+        Retry.PLATFORM,
+    ),
+    Reason.CONTAINER_ENDED: _failed(
+        "Its container was ended from outside: {detail}",
+        "容器被外部终止：{detail}",
+        "The container runtime was restarted, or somebody removed the container; it runs again by "
+        "itself",
+        "容器运行时被重启，或有人删除了容器；平台会自动重新运行",
+        Retry.PLATFORM,
     ),
     Reason.LAUNCH_FAILED: _failed(
         "It could not be started: {detail}",

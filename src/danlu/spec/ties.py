@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from danlu.spec.errors import Wrong, wrong
 from danlu.spec.fields import LONGEST_PATH, choice, integer, read_flag, read_line, read_name
 from danlu.spec.forms import Collected, bounded
-from danlu.spec.job import After, Dependency, Mount
+from danlu.spec.job import After, Dependency, Files, Mount
 from danlu.spec.refs import parse_ref
 
 MOST_MOUNTS = 100
@@ -18,7 +18,23 @@ UNNAMED_PORTS = "main"
 """The label of ports that were only counted (`ports: 2`)."""
 
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}", re.ASCII)
-_KEPT_BY_THE_SYSTEM = ("/proc", "/sys", "/dev")
+_KEPT_BY_THE_SYSTEM = (
+    "/proc",
+    "/sys",
+    "/dev",
+    "/etc",
+    "/boot",
+    "/run",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/usr",
+)
+_OPEN_ALL_THE_SAME = ("/usr/local/", "/usr/share/", "/run/determined/")
+_NOT_AS_A_WHOLE = ("/", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var")  # noqa: S108
 
 # Mounts
 
@@ -64,13 +80,28 @@ def _read_mount(value: object) -> Mount:
         return Mount(volume or "", path or "", parts[-1] == "ro")
     if not isinstance(value, Mapping) or value.get("volume") is None or value.get("path") is None:
         raise wrong(value, _MOUNT_EN, _MOUNT_ZH)
-    found.keys(value, ("volume", "path", "read_only"))
+    found.keys(value, ("volume", "path", "read_only", "folder"))
     volume = found.read(read_name, value["volume"], "volume")
     path = found.read(read_target, value["path"], "path")
+    below = value.get("folder")
+    folder = "" if below is None else found.read(read_folder, below, "folder")
     flag = value.get("read_only")
     read_only = flag is not None and found.read(read_flag, flag, "read_only")
     found.done()
-    return Mount(volume or "", path or "", bool(read_only))
+    return Mount(volume or "", path or "", bool(read_only), folder or "")
+
+
+def read_folder(value: object) -> str:
+    """A folder below a volume's root."""
+    text = read_line(value, LONGEST_PATH)
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if ".." in parts or not parts:
+        raise wrong(
+            text,
+            "is not a folder of the volume; write one without '..' as in alice/data",
+            "不是存储卷中的目录；请写不含 '..' 的路径，例如 alice/data",
+        )
+    return "/".join(parts)
 
 
 def read_target(value: object) -> str:
@@ -84,13 +115,12 @@ def read_target(value: object) -> str:
             "is not a path for a mount; write an absolute path without '..' or ':' as in /fast",
             "不是挂载路径；请写不含 '..' 和 ':' 的绝对路径，例如 /fast",
         )
-    if path == "/" or any(
-        path == kept or path.startswith(kept + "/") for kept in _KEPT_BY_THE_SYSTEM
-    ):
+    kept = any(path == kept or path.startswith(kept + "/") for kept in _KEPT_BY_THE_SYSTEM)
+    if path in _NOT_AS_A_WHOLE or (kept and not path.startswith(_OPEN_ALL_THE_SAME)):
         raise wrong(
             text,
-            "belongs to the system; mount somewhere that is not /, /proc, /sys or /dev",
-            "属于系统；不能挂载到 /、/proc、/sys、/dev",
+            "belongs to the system; mount at a folder of its own, as in /data or /mnt/data",
+            "属于系统；请挂载到单独的目录，例如 /data 或 /mnt/data",
         )
     return path
 
@@ -182,3 +212,25 @@ def _read_job(value: object) -> str:
     text = read_line(value, 256).strip()
     parse_ref(text)
     return text
+
+
+# Files
+
+
+def read_files(value: object) -> Files:
+    if not isinstance(value, Mapping):
+        raise wrong(
+            value,
+            "does not name files; write {output: train-%j.out}",
+            "不是文件；请写 {output: train-%j.out}",
+        )
+    found = Collected()
+    found.keys(value, ("output", "error", "input", "append"))
+    names: dict[str, str | None] = {}
+    for key in ("output", "error", "input"):
+        name = value.get(key)
+        names[key] = None if name is None else found.read(read_line, name, key)
+    flag = value.get("append")
+    append = flag is not None and found.read(read_flag, flag, "append")
+    found.done()
+    return Files(names["output"], names["error"], names["input"], bool(append))

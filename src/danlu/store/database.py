@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from danlu.store.errors import StoreError
@@ -26,6 +27,14 @@ class Connection(ABC):
     @abstractmethod
     def execute(self, sql: str) -> list[Row]:
         """Plain text without parameters: savepoints and table definitions."""
+
+    @abstractmethod
+    def pieces(self, sql: str, rows: int) -> Iterator[list[Row]]:
+        """A long answer, so many rows at a time; inside a transaction."""
+
+    @abstractmethod
+    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """One statement for many rows, its values by position."""
 
     @abstractmethod
     def close(self) -> None:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Integer, bindparam, desc, func, insert, literal_column, select, text
+from sqlalchemy import (
+    BindParameter,
+    Integer,
+    bindparam,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    text,
+)
 
 from danlu.spec.states import Reason, State
 from danlu.store.codec import KEY, changes, dumps, loads, update_of
-from danlu.store.rows import JobRow
+from danlu.store.rows import JobRow, Sight
 from danlu.store.tables import ACTIVE, jobs
 from danlu.store.tx import Row, Statement, Tx
 
@@ -22,7 +32,7 @@ class Inserted(NamedTuple):
     new: bool  # False: this id was there already, and `row` is what is stored
 
 
-_COLUMNS = (
+COLUMNS = (
     jobs.c.id,
     jobs.c.owner,
     jobs.c.name,
@@ -49,10 +59,20 @@ _COLUMNS = (
 )
 _fields = attrgetter(*(field.name for field in fields(JobRow)))  # far faster than copy.copy
 _active = text(ACTIVE)
-_ended = text(f"NOT {ACTIVE}")
 _INSERT = Statement(insert(jobs))
-_GET = Statement(select(*_COLUMNS).where(jobs.c.id == bindparam("id")))
-_ACTIVE_JOBS = Statement(select(*_COLUMNS).where(_active).order_by(jobs.c.seq))
+_GET = Statement(select(*COLUMNS).where(jobs.c.id == bindparam("id")))
+_BY_SEQ = Statement(select(*COLUMNS).where(jobs.c.seq == bindparam("called")))
+_ACTIVE_JOBS = Statement(select(*COLUMNS).where(_active).order_by(jobs.c.seq))
+_SOME_OF = Statement(
+    select(*COLUMNS)
+    .where(jobs.c.owner == bindparam("owner"))
+    .order_by(jobs.c.seq)
+    .limit(bindparam("most", type_=Integer))
+    .offset(literal_column("0"))
+)
+_ACTIVE_OF = Statement(
+    select(func.count(literal_column("*"))).where(jobs.c.owner == bindparam("owner"), _active)
+)
 _LAST_SEQ = Statement(select(func.max(jobs.c.seq)))
 _LAST_NUMBER = Statement(
     select(func.max(jobs.c.number)).where(
@@ -101,36 +121,55 @@ def get_job(tx: Tx, id: str) -> JobRow | None:
 
 
 def find_job(
-    tx: Tx, owner: str | None, name: str, number: int, index: int | None = None
+    tx: Tx,
+    owner: str | None,
+    name: str,
+    number: int,
+    index: int | None = None,
+    sight: Sight | None = None,
 ) -> list[JobRow]:
     """What a reference means: one job, all elements of an array, or (without an owner) the jobs of
-    several people."""
+    several people. `sight`: only among these."""
     given = {"owner": owner, "name": name, "number": number, "index": index}
-    params = {key: value for key, value in given.items() if value is not None}
-    return _jobs(tx.rows(_find(owner is not None, index is not None), params))
+    params: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    if sight is not None:
+        params["me"] = sight.owner
+        params |= {f"mine_{i}": group for i, group in enumerate(sight.groups)}
+    groups = len(sight.groups) if sight is not None else None
+    return rows_as_jobs(tx.rows(_find(owner is not None, index is not None, groups), params))
 
 
-def list_jobs(
-    tx: Tx,
-    *,
-    states: Collection[State] = (),
-    owner: str | None = None,
-    name: str | None = None,
-    active: bool | None = None,
-    limit: int = 50,
-    before_seq: int | None = None,
-) -> list[JobRow]:
-    """Newest first. `active`: True for those that have not ended, False for those that have."""
-    given = {"owner": owner, "name": name, "before": before_seq, "limit": limit}
-    params = {key: value for key, value in given.items() if value is not None}
-    params |= {f"state_{i}": str(state) for i, state in enumerate(sorted(states))}
-    shape = _list(len(states), owner is not None, name is not None, active, before_seq is not None)
-    return _jobs(tx.rows(shape, params))
+def numbered(tx: Tx, seq: int, index: int | None = None) -> list[JobRow]:
+    """A job by its number over all jobs; that of an array's first element is the whole array's."""
+    row = tx.row(_BY_SEQ, {"called": seq})
+    if row is None:
+        return []
+    job = _job(row)
+    if job.array_id is None or job.array_id != job.id:
+        return [job] if index is None else []
+    return find_job(tx, job.owner, job.name, job.number, index)
 
 
 def active_jobs(tx: Tx) -> list[JobRow]:
     """All that have not ended, in the order of submission."""
-    return _jobs(tx.rows(_ACTIVE_JOBS))
+    return rows_as_jobs(tx.rows(_ACTIVE_JOBS))
+
+
+def some_of(tx: Tx, owner: str, most: int) -> list[JobRow]:
+    """The oldest of somebody's jobs; arrays may be cut anywhere."""
+    return rows_as_jobs(tx.rows(_SOME_OF, {"owner": owner, "most": most}))
+
+
+def next_number(tx: Tx, owner: str, name: str) -> int:
+    """Given for this transaction: the next call gives another one."""
+    params = {"owner": owner, "name": name}
+    return _next(tx, ("jobs.number", owner, name), _LAST_NUMBER, params)
+
+
+def count_active(tx: Tx, owner: str) -> int:
+    """How many of somebody's have not ended."""
+    row = tx.row(_ACTIVE_OF, {"owner": owner})
+    return int(row[0]) if row else 0
 
 
 def count_jobs(tx: Tx) -> dict[State, int]:
@@ -140,32 +179,19 @@ def count_jobs(tx: Tx) -> dict[State, int]:
 
 
 @cache
-def _find(owned: bool, indexed: bool) -> Statement:
-    query = select(*_COLUMNS).where(
+def _find(owned: bool, indexed: bool, groups: int | None) -> Statement:
+    query = select(*COLUMNS).where(
         jobs.c.name == bindparam("name"), jobs.c.number == bindparam("number")
     )
     if owned:
         query = query.where(jobs.c.owner == bindparam("owner"))
     if indexed:
         query = query.where(jobs.c.array_index == bindparam("index"))
+    if groups is not None:
+        mine: list[BindParameter[str]] = [bindparam(f"mine_{i}") for i in range(groups)]
+        own = jobs.c.owner == bindparam("me")
+        query = query.where(or_(own, jobs.c.group.in_(mine)) if mine else own)
     return Statement(query.order_by(jobs.c.seq))
-
-
-@cache
-def _list(states: int, owned: bool, named: bool, active: bool | None, before: bool) -> Statement:
-    query = select(*_COLUMNS)
-    if states:
-        query = query.where(jobs.c.state.in_([bindparam(f"state_{i}") for i in range(states)]))
-    if owned:
-        query = query.where(jobs.c.owner == bindparam("owner"))
-    if named:
-        query = query.where(jobs.c.name == bindparam("name"))
-    if active is not None:
-        query = query.where(_active if active else _ended)
-    if before:
-        query = query.where(jobs.c.seq < bindparam("before"))
-    limit = bindparam("limit", type_=Integer)
-    return Statement(query.order_by(desc(jobs.c.seq)).limit(limit).offset(literal_column("0")))
 
 
 def _number(tx: Tx, row: JobRow) -> int:
@@ -180,8 +206,7 @@ def _number(tx: Tx, row: JobRow) -> int:
 
 
 def _next_number(tx: Tx, row: JobRow) -> int:
-    params = {"owner": row.owner, "name": row.name}
-    return _next(tx, ("jobs.number", row.owner, row.name), _LAST_NUMBER, params)
+    return next_number(tx, row.owner, row.name)
 
 
 def _next(tx: Tx, key: object, last: Statement, params: dict[str, Any] | None = None) -> int:
@@ -231,5 +256,5 @@ def _job(row: Row) -> JobRow:
     return job
 
 
-def _jobs(rows: Iterable[Row]) -> list[JobRow]:
+def rows_as_jobs(rows: Iterable[Row]) -> list[JobRow]:
     return [_job(row) for row in rows]

@@ -11,12 +11,12 @@ from danlu.store.database import Connection, Database
 from danlu.store.errors import StoreError, StoreNewer
 from danlu.store.tx import dialect_of
 
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002", "0003")
 """All of `migrations/versions`, oldest first: known without loading Alembic."""
 
 MIGRATIONS = os.path.join(os.path.dirname(__file__), "migrations")
 LOCK = "SELECT pg_advisory_xact_lock(7310572)"
-_TABLES = {
+TABLES = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table'",
     "postgresql": "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()",
 }
@@ -63,19 +63,26 @@ def _version_or_create(connection: Connection, database: Database) -> str:
     connection.begin()
     if database.dialect == "postgresql":
         connection.execute(LOCK)
-    names = {row[0] for row in connection.execute(_TABLES[database.dialect])}
-    if tables.version.name in names:
-        rows = connection.execute("SELECT version_num FROM alembic_version")
-        found = str(rows[0][0]) if rows else ""
+    found = present(connection, database)
+    if found is not None:
         connection.rollback()
         return found
-    taken = sorted(names & tables.metadata.tables.keys())
-    if taken:
-        raise _foreign(database, taken)
     for definition in definitions(database.dialect):
         connection.execute(definition)
     connection.commit()
     return REVISIONS[-1]
+
+
+def present(connection: Connection, database: Database) -> str | None:
+    """The version of the tables that are there; None: no Danlu has been here."""
+    names = {row[0] for row in connection.execute(TABLES[database.dialect])}
+    if tables.version.name not in names:
+        taken = sorted(names & tables.metadata.tables.keys())
+        if taken:
+            raise _foreign(database, taken)
+        return None
+    rows = connection.execute("SELECT version_num FROM alembic_version")
+    return str(rows[0][0]) if rows else ""
 
 
 def definitions(dialect: str) -> list[str]:

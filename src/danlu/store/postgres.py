@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import psycopg
@@ -145,6 +146,15 @@ class PostgresConnection(Connection):
     def execute(self, sql: str) -> list[Row]:
         cursor = self._raw.execute(sql.encode(), prepare=False)
         return cursor.fetchall() if cursor.description else []
+
+    def pieces(self, sql: str, rows: int) -> Iterator[list[Row]]:
+        self.execute(f"DECLARE danlu_pieces NO SCROLL CURSOR FOR {sql}")
+        while found := self.execute(f"FETCH {rows} FROM danlu_pieces"):
+            yield found
+        self.execute("CLOSE danlu_pieces")
+
+    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._raw.cursor().executemany(sql.encode(), rows)
 
     def close(self) -> None:
         with contextlib.suppress(psycopg.Error):

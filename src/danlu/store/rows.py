@@ -8,6 +8,14 @@ from typing import Any
 from danlu.spec.states import Reason, State
 
 
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Whose jobs somebody may see who may not see all."""
+
+    owner: str
+    groups: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class JobRow:
     id: str
@@ -75,7 +83,85 @@ class UserRow:
     password_hash: str = field(repr=False)
     created_at: float
     must_change: bool = False
-    disabled: bool = False
+    status: str = "active"  # or "disabled", "removed"
+    full_name: str = ""
+    uid: int | None = None  # on the machine; none where the server is not root
+    gid: int | None = None
+
+
+@dataclass(slots=True)
+class GroupRow:
+    id: str
+    name: str
+    created_at: float
+    gid: int | None = None
+    note: str = ""
+    status: str = "active"  # or "removed"
+
+
+@dataclass(slots=True)
+class MemberRow:
+    user: str  # the name
+    group: str  # the name
+    leader: bool
+    joined_at: float
+
+
+@dataclass(slots=True)
+class RequestRow:
+    """Somebody without an invitation asks to be let in."""
+
+    id: str
+    name: str
+    full_name: str
+    password_hash: str = field(repr=False)
+    group: str | None  # as it was asked for; there may be none of that name
+    note: str
+    created_at: float
+    address: str
+
+
+@dataclass(slots=True)
+class InviteRow:
+    id: str
+    hash: str = field(repr=False)  # sha256 of the code; the code itself is kept nowhere
+    hint: str  # how the code begins
+    group_id: str | None
+    created_by: str
+    created_at: float
+    expires_at: float | None
+    uses: int
+    used: int = 0
+    note: str = ""
+    group: str | None = None  # its name; given by the store on reading
+
+
+@dataclass(slots=True)
+class AuditRow:
+    at: float
+    actor: str
+    act: str
+    thing: str
+    data: dict[str, Any] = field(default_factory=dict)
+    address: str = ""
+    seq: int = 0  # the store gives it
+
+
+@dataclass(slots=True)
+class VolumeRow:
+    """A volume the admin declared while the server ran."""
+
+    name: str
+    source: str
+    target: str
+    read_only: bool
+    everywhere: bool
+    groups: list[str]
+    users: list[str]
+    nodes: list[str]
+    tier: str
+    note: str
+    created_at: float
 
 
 @dataclass(slots=True)
@@ -87,3 +173,6 @@ class TokenRow:
     created_at: float
     expires_at: float | None = None
     last_used_at: float | None = None
+    scope: str = "all"  # or "read"
+    kind: str = "session"  # or "personal", "machine"
+    address: str = ""  # where it was made from

@@ -19,6 +19,7 @@ _NAMES = Statement(
     select(secrets.c.name).where(secrets.c.owner == bindparam("of")).order_by(secrets.c.name)
 )
 _DELETE = Statement(delete(secrets).where(*_mine))
+_DELETE_ALL = Statement(delete(secrets).where(secrets.c.owner == bindparam("of")))
 
 
 def put_secret(tx: Tx, owner: str, name: str, value: str) -> None:
@@ -38,3 +39,7 @@ def list_secrets(tx: Tx, owner: str) -> list[str]:
 
 def delete_secret(tx: Tx, owner: str, name: str) -> bool:
     return tx.run(_DELETE, {"of": owner, "called": name}) == 1
+
+
+def delete_all(tx: Tx, owner: str) -> int:
+    return tx.run(_DELETE_ALL, {"of": owner})

@@ -6,6 +6,8 @@ import contextlib
 import errno
 import os
 import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
 from urllib.parse import quote, unquote
 
 from danlu.store.database import Connection, Database
@@ -198,6 +200,14 @@ class SqliteConnection(Connection):
 
     def execute(self, sql: str) -> list[Row]:
         return self._raw.execute(sql).fetchall()
+
+    def pieces(self, sql: str, rows: int) -> Iterator[list[Row]]:
+        cursor = self._raw.execute(sql)
+        while found := cursor.fetchmany(rows):
+            yield found
+
+    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._raw.executemany(sql, rows)
 
     def close(self) -> None:
         with contextlib.suppress(sqlite3.Error):

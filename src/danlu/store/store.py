@@ -45,6 +45,11 @@ class Store:
         return cls(db, deadline, readers)
 
     @property
+    def database(self) -> Database:
+        """For those who need a connection of their own."""
+        return self._database
+
+    @property
     def where(self) -> str:
         """Which database, for messages; without a password."""
         return self._database.where

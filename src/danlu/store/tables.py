@@ -67,6 +67,13 @@ jobs = Table(
     Index("jobs_name", "name", "number"),
     Index("jobs_owner", "owner", "seq"),
     Index("jobs_state", "state", "seq"),
+    Index(
+        "jobs_group",
+        "group",
+        "seq",
+        sqlite_where=text('"group" IS NOT NULL'),
+        postgresql_where=text('"group" IS NOT NULL'),
+    ),
     Index("jobs_active", "seq", sqlite_where=text(ACTIVE), postgresql_where=text(ACTIVE)),
     Index(
         "jobs_array",
@@ -111,6 +118,7 @@ events = Table(
     Index("events_job", "job_id", "seq"),
 )
 
+# People and groups are never deleted: a name or a uid that somebody had is not given again.
 users = Table(
     "users",
     metadata,
@@ -119,9 +127,82 @@ users = Table(
     Column("role", Text, nullable=False),
     Column("password_hash", Text, nullable=False),
     Column("must_change", Boolean, nullable=False),
-    Column("disabled", Boolean, nullable=False),
     Column("created_at", Double, nullable=False),
+    Column("status", Text, nullable=False, server_default=text("'active'")),
+    Column("full_name", Text, nullable=False, server_default=text("''")),
+    Column("uid", BigInteger),
+    Column("gid", BigInteger),
     UniqueConstraint("name", name="users_name"),
+    Index("users_uid", "uid", unique=True),
+)
+
+groups = Table(
+    "groups",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("gid", BigInteger),
+    Column("created_at", Double, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    UniqueConstraint("name", name="groups_name"),
+    Index("groups_gid", "gid", unique=True),
+)
+
+members = Table(
+    "members",
+    metadata,
+    Column("user_id", Text, ForeignKey("users.id", name="members_user"), primary_key=True),
+    Column("group_id", Text, ForeignKey("groups.id", name="members_group"), primary_key=True),
+    Column("leader", Boolean, nullable=False),
+    Column("joined_at", Double, nullable=False),
+    Index("members_group_id", "group_id"),
+)
+
+# Apart from `users`, because a request that is declined leaves its name free.
+requests = Table(
+    "requests",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("full_name", Text, nullable=False),
+    Column("password_hash", Text, nullable=False),
+    Column("group", Text),  # as it was asked for: a stranger is not told whether there is one
+    Column("note", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("address", Text, nullable=False),
+    UniqueConstraint("name", name="requests_name"),
+)
+
+invites = Table(
+    "invites",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("hash", Text, nullable=False),
+    Column("hint", Text, nullable=False),
+    Column("group_id", Text, ForeignKey("groups.id", name="invites_group")),
+    Column("created_by", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double),
+    Column("uses", BigInteger, nullable=False),
+    Column("used", BigInteger, nullable=False),
+    Column("note", Text, nullable=False),
+    UniqueConstraint("hash", name="invites_hash"),
+)
+
+# No foreign key: who did what stays on record whatever becomes of them.
+audit = Table(
+    "audit",
+    metadata,
+    Column("seq", _Key, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("act", Text, nullable=False),
+    Column("thing", Text, nullable=False),
+    Column("data", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Index("audit_actor", "actor", "seq"),
+    Index("audit_thing", "thing", "seq"),
 )
 
 tokens = Table(
@@ -139,6 +220,9 @@ tokens = Table(
     Column("created_at", Double, nullable=False),
     Column("expires_at", Double),
     Column("last_used_at", Double),
+    Column("scope", Text, nullable=False, server_default=text("'all'")),
+    Column("kind", Text, nullable=False, server_default=text("'session'")),
+    Column("address", Text, nullable=False, server_default=text("''")),
     UniqueConstraint("hash", name="tokens_hash"),
     Index("tokens_user_id", "user_id"),
 )
@@ -150,6 +234,33 @@ secrets = Table(
     Column("name", Text, primary_key=True),
     Column("value", Text, nullable=False),
     Column("updated_at", Double, nullable=False),
+)
+
+# Those the admin declared while the server ran; the ones of danlu.toml are not kept here.
+volumes = Table(
+    "volumes",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("read_only", Boolean, nullable=False),
+    Column("everywhere", Boolean, nullable=False),
+    Column("groups", Text, nullable=False),
+    Column("users", Text, nullable=False),
+    Column("nodes", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+
+# Every uid and gid that was ever given: files on some disk may bear it for ever.
+uids = Table(
+    "uids",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("holder", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Index("uids_holder", "holder"),
 )
 
 meta = Table(
@@ -187,20 +298,28 @@ version = Table(
     PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 
+
+def _append_only(table: str) -> dict[str, tuple[str, ...]]:
+    refuse = f"{table} are append-only" if table.endswith("s") else f"{table} is append-only"
+    return {
+        "sqlite": tuple(
+            f"CREATE TRIGGER {table}_no_{change.lower()} BEFORE {change} ON {table} "
+            f"BEGIN SELECT RAISE(ABORT, '{refuse}'); END"
+            for change in ("UPDATE", "DELETE")
+        ),
+        "postgresql": (
+            f"CREATE FUNCTION {table}_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION '{refuse}' USING ERRCODE = '23514'; END $$",
+            f"CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE ON {table} "
+            f"FOR EACH ROW EXECUTE FUNCTION {table}_refuse()",
+            f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} "
+            f"FOR EACH STATEMENT EXECUTE FUNCTION {table}_refuse()",
+        ),
+    }
+
+
 APPEND_ONLY = {
-    "sqlite": (
-        "CREATE TRIGGER events_no_update BEFORE UPDATE ON events "
-        "BEGIN SELECT RAISE(ABORT, 'events are append-only'); END",
-        "CREATE TRIGGER events_no_delete BEFORE DELETE ON events "
-        "BEGIN SELECT RAISE(ABORT, 'events are append-only'); END",
-    ),
-    "postgresql": (
-        "CREATE FUNCTION events_refuse() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN RAISE EXCEPTION 'events are append-only' USING ERRCODE = '23514'; END $$",
-        "CREATE TRIGGER events_no_change BEFORE UPDATE OR DELETE ON events "
-        "FOR EACH ROW EXECUTE FUNCTION events_refuse()",
-        "CREATE TRIGGER events_no_truncate BEFORE TRUNCATE ON events "
-        "FOR EACH STATEMENT EXECUTE FUNCTION events_refuse()",
-    ),
+    dialect: _append_only("events")[dialect] + _append_only("audit")[dialect]
+    for dialect in ("sqlite", "postgresql")
 }
 FIRST_LEADER = "INSERT INTO leader (id, epoch, holder, at) VALUES (1, 0, '', 0)"

@@ -66,11 +66,11 @@ class Cursor(Protocol):
 class Tx:
     """Runs statements inside the transaction that its connection has open."""
 
-    __slots__ = ("_cursor", "_dialect", "failure", "memo", "writes")
+    __slots__ = ("_cursor", "dialect", "failure", "memo", "writes")
 
     def __init__(self, cursor: Cursor, dialect: str) -> None:
         self._cursor = cursor
-        self._dialect = dialect
+        self.dialect = dialect
         self.writes = 0  # how many statements of this transaction changed something
         self.failure: Exception | None = None  # seen even where an op swallows it
         self.memo: dict[object, int] = {}  # last numbers given; true until a rollback
@@ -83,7 +83,7 @@ class Tx:
 
     def rows(self, statement: Statement, params: Params = NOTHING) -> list[Row]:
         try:
-            self._cursor.execute(statement.text(self._dialect), params)
+            self._cursor.execute(statement.text(self.dialect), params)
             # All of them: with RETURNING a statement is done only when its rows were fetched.
             found = self._cursor.fetchall()
         except Exception as error:
@@ -100,7 +100,7 @@ class Tx:
     def run(self, statement: Statement, params: Params = NOTHING) -> int:
         """How many rows it touched."""
         try:
-            self._cursor.execute(statement.text(self._dialect), params)
+            self._cursor.execute(statement.text(self.dialect), params)
         except Exception as error:
             self.failure = error
             raise
@@ -109,7 +109,7 @@ class Tx:
 
     def many(self, statement: Statement, params: Sequence[Params]) -> None:
         try:
-            self._cursor.executemany(statement.text(self._dialect), params)
+            self._cursor.executemany(statement.text(self.dialect), params)
         except Exception as error:
             self.failure = error
             raise

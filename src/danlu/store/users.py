@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, literal_column, select, update
 
+from danlu.store.codec import KEY, changes, update_of
 from danlu.store.rows import TokenRow, UserRow
 from danlu.store.tables import tokens, users
 from danlu.store.tx import Row, Statement, Tx
@@ -17,7 +19,10 @@ _USER = (
     users.c.password_hash,
     users.c.created_at,
     users.c.must_change,
-    users.c.disabled,
+    users.c.status,
+    users.c.full_name,
+    users.c.uid,
+    users.c.gid,
 )
 _TOKEN = (
     tokens.c.id,
@@ -27,6 +32,9 @@ _TOKEN = (
     tokens.c.created_at,
     tokens.c.expires_at,
     tokens.c.last_used_at,
+    tokens.c.scope,
+    tokens.c.kind,
+    tokens.c.address,
 )
 _INSERT_USER = Statement(insert(users))
 _USER_BY_NAME = Statement(select(*_USER).where(users.c.name == bindparam("name")))
@@ -45,10 +53,29 @@ _TOKENS_OF = Statement(
     select(*_TOKEN).where(tokens.c.user_id == bindparam("user")).order_by(tokens.c.created_at)
 )
 _USED = Statement(
-    update(tokens).where(tokens.c.id == bindparam("token")).values(last_used_at=bindparam("at"))
+    update(tokens)
+    .where(tokens.c.id == bindparam("token"))
+    .values(last_used_at=bindparam("at"), expires_at=bindparam("until"))
 )
 _REVOKE = Statement(delete(tokens).where(tokens.c.id == bindparam("token")))
 _REVOKE_ALL = Statement(delete(tokens).where(tokens.c.user_id == bindparam("user")))
+_REVOKE_KIND = Statement(
+    delete(tokens).where(
+        tokens.c.user_id == bindparam("user"),
+        tokens.c.kind == bindparam("kind"),
+        tokens.c.id != bindparam("but"),
+    )
+)
+_REVOKE_EXPIRED = Statement(delete(tokens).where(tokens.c.expires_at < bindparam("before")))
+_GET_TOKEN = Statement(select(*_TOKEN).where(tokens.c.id == bindparam("id")))
+_COUNT_ACTIVE = Statement(
+    select(func.count(literal_column("*"))).where(
+        users.c.status == bindparam("status"), users.c.role == bindparam("role")
+    )
+)
+_COUNT_LEFT = Statement(
+    select(func.count(literal_column("*"))).where(users.c.status != bindparam("status"))
+)
 
 
 def insert_user(tx: Tx, row: UserRow) -> None:
@@ -68,6 +95,25 @@ def get_user_by_id(tx: Tx, id: str) -> UserRow | None:
 
 def list_users(tx: Tx) -> list[UserRow]:
     return [_user(row) for row in tx.rows(_USERS)]
+
+
+def update_user(tx: Tx, id: str, **values: Any) -> bool:
+    """Change the columns named. False: there is no such user. StoreConflict for a uid in use."""
+    params = changes(users, values)
+    statement = update_of(users, tuple(params))
+    return tx.run(statement, {**params, KEY: id}) == 1
+
+
+def count_admins(tx: Tx) -> int:
+    """Those who may sign in."""
+    row = tx.row(_COUNT_ACTIVE, {"status": "active", "role": "admin"})
+    return int(row[0]) if row else 0
+
+
+def count_users(tx: Tx) -> int:
+    """Without those who were removed."""
+    row = tx.row(_COUNT_LEFT, {"status": "removed"})
+    return int(row[0]) if row else 0
 
 
 def set_password(tx: Tx, user_id: str, password_hash: str, must_change: bool = False) -> bool:
@@ -92,8 +138,14 @@ def tokens_of(tx: Tx, user_id: str) -> list[TokenRow]:
     return [TokenRow(*row) for row in tx.rows(_TOKENS_OF, {"user": user_id})]
 
 
-def token_used(tx: Tx, token_id: str, at: float) -> None:
-    tx.run(_USED, {"token": token_id, "at": at})
+def get_token(tx: Tx, id: str) -> TokenRow | None:
+    row = tx.row(_GET_TOKEN, {"id": id})
+    return None if row is None else TokenRow(*row)
+
+
+def token_used(tx: Tx, token_id: str, at: float, until: float | None) -> None:
+    """`until`: when it expires from now on."""
+    tx.run(_USED, {"token": token_id, "at": at, "until": until})
 
 
 def revoke(tx: Tx, token_id: str) -> bool:
@@ -104,7 +156,15 @@ def revoke_all(tx: Tx, user_id: str) -> int:
     return tx.run(_REVOKE_ALL, {"user": user_id})
 
 
+def revoke_kind(tx: Tx, user_id: str, kind: str, but: str = "") -> int:
+    return tx.run(_REVOKE_KIND, {"user": user_id, "kind": kind, "but": but})
+
+
+def revoke_expired(tx: Tx, before: float) -> int:
+    return tx.run(_REVOKE_EXPIRED, {"before": before})
+
+
 def _user(row: Row) -> UserRow:
     user = UserRow(*row)
-    user.must_change, user.disabled = bool(user.must_change), bool(user.disabled)
+    user.must_change = bool(user.must_change)
     return user

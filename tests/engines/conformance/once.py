@@ -83,11 +83,11 @@ class Once:
         """As when a restarted server settles what its predecessor's launch is still about to do."""
         other = await world.another()
         outcomes: set[bool] = set()
-        for number in range(120):
+        for number in range(world.rounds):
             ran = world.outside / f"ran-{number}"
             launch = world.launch(shell(f"echo x >> {ran}"))
 
-            settled = await race(world, other, launch, number % 12 / 4000)
+            settled = await race(world, other, launch, world.pause * (number % 12))
             outcomes.add(settled)
             if settled:
                 await world.ended(launch.attempt_id)

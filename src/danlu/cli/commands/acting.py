@@ -63,7 +63,7 @@ def _elements(session: Session, ref: str) -> list[str]:
     if job.get("array_index") is None or "." in last.rpartition("-")[2] or ref == job["id"]:
         return [ref]
     found: list[str] = []
-    before: int | None = None
+    before: str | None = None
     while True:
         page = session.client.jobs(owner=job["owner"], name=job["name"], limit=1000, before=before)
         found += [each["id"] for each in page["jobs"] if each["number"] == job["number"]]

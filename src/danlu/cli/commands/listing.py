@@ -6,6 +6,7 @@ import sys
 import time
 
 from danlu.cli.formats import duration, moment, number, size
+from danlu.cli.options import UsageError
 from danlu.cli.table import write_table
 from danlu.cli.texts import pick, t
 
@@ -20,13 +21,28 @@ ACTIVE = frozenset(("queued", "starting", "running", "stopping"))
 
 
 def jobs(session: Session, args: Args) -> int:
+    if args.flag("watch"):
+        from danlu.cli.commands.watching import watch
+
+        return watch(session, lambda: show_jobs(session, args), owner=args.get("owner"))
+    return show_jobs(session, args)
+
+
+def show_jobs(session: Session, args: Args) -> int:
     limit = args.integer("limit")
     states = ",".join(args.all("state")) or None
     page = session.client.jobs(
         state=states,
         owner=args.get("owner"),
+        group=args.get("group"),
         name=args.get("name"),
+        kind=args.get("kind"),
+        queue=args.get("queue"),
+        since=_moment(args, "since"),
+        until=_moment(args, "until"),
+        text=args.get("text"),
         active=None if states or args.flag("all") else True,
+        sort=args.get("sort"),
         limit=PAGE if limit is None else limit,
     )
     if session.json:
@@ -40,6 +56,25 @@ def jobs(session: Session, args: Args) -> int:
             t("jobs.none" if states or args.flag("all") else "jobs.none_active") + "\n"
         )
         return 0
+    _write_jobs(found)
+    if page.get("next") is not None:
+        sys.stdout.write(t("jobs.more", limit=len(found) * 2) + "\n")
+    return 0
+
+
+def _moment(args: Args, name: str) -> float | None:
+    given = args.get(name)
+    if given is None:
+        return None
+    from danlu.cli.formats import moment_of
+
+    at = moment_of(given)
+    if at is None:
+        raise UsageError("usage.not_a_moment", args.command.name, option=f"--{name}", value=given)
+    return at
+
+
+def _write_jobs(found: list[model.Job]) -> None:
     now = time.time()
     heads = ["job", "state", "gpus", "time", "submitted", "where", "command"]
     write_table(
@@ -49,9 +84,6 @@ def jobs(session: Session, args: Args) -> int:
         state=1,
         states=[job["state"] for job in found],
     )
-    if page.get("next") is not None:
-        sys.stdout.write(t("jobs.more", limit=len(found) * 2) + "\n")
-    return 0
 
 
 def _job_row(job: model.Job, now: float) -> list[str]:

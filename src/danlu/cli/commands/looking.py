@@ -1,4 +1,4 @@
-"""`danlu show`, `danlu why`, `danlu events`."""
+"""`danlu show`, `danlu why`."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ def _fields(job: model.JobDetail) -> list[tuple[str, str]]:
         ("job", job["ref"]),
         ("id", job["id"]),
         ("state", state_words(job)),
+        ("doing", str(pick(job, "doing") or "")),
         ("reason", str(pick(job, "reason") or "")),
         ("advice", str(pick(job, "advice") or "")),
         *(("evidence", line) for line in job.get("evidence") or []),
@@ -130,6 +131,20 @@ def write_why(answer: model.Why) -> None:
         sys.stdout.write("\n")
         heads = [t(f"why.head_{name}") for name in ("node", "free", "need", "lacks", "holders")]
         write_table(heads, [_fit_row(node) for node in nodes])
+    if answer.get("more_nodes"):
+        sys.stdout.write(t("why.more_nodes", count=answer["more_nodes"]) + "\n")
+    if pick(answer, "clear") and not answer.get("starts_now"):
+        sys.stdout.write(f"{pick(answer, 'clear')}\n")
+    _write_what_ifs(answer)
+
+
+def _write_what_ifs(answer: model.Why) -> None:
+    """Changes that were tried, those that help first."""
+    tried = answer.get("suggestions") or []
+    if tried:
+        sys.stdout.write("\n" + t("why.sooner") + "\n")
+    for one in tried:
+        sys.stdout.write(f"- {printable(pick(one, ''))}: {printable(pick(one, 'effect'))}\n")
 
 
 def _fit_row(node: model.NodeFit) -> list[str]:
@@ -162,15 +177,3 @@ def _holder(value: dict[str, object]) -> str:
     cards = value.get("gpus")
     words = str(value["job"])
     return f"{words} ({_words(cards)} GPU)" if cards else words
-
-
-def events(session: Session, args: Args) -> int:
-    found = session.client.events(args.words[0], limit=args.integer("limit"))
-    if session.json:
-        return session.print_json({"events": found})
-    for event in found:
-        actor = event.get("actor")
-        words = str(pick(event, "") or event.get("kind") or "")
-        who = f"  [{actor}]" if actor and actor not in words else ""
-        sys.stdout.write(f"{clock(event.get('at'))}  {printable(words)}{who}\n")
-    return 0

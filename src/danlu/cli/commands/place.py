@@ -20,21 +20,23 @@ if TYPE_CHECKING:
 
 def up(session: Session, args: Args) -> NoReturn:
     """Becomes the server."""
-    _become("danlu.server", args, json=False)
+    become("danlu.server", args, json=False)
 
 
 def check(session: Session, args: Args) -> NoReturn:
-    _become("danlu.server.check", args, session.json)
+    become("danlu.server.check", args, session.json)
 
 
-def _become(module: str, args: Args, json: bool) -> NoReturn:
+def become(module: str, args: Args, json: bool) -> NoReturn:
     words: list[str] = []
     for option in args.command.options:
         if args.flag(option.long):
             value = args.get(option.long)
             words += [f"--{option.long}"] + ([value or ""] if option.metavar else [])
+    # Behind a --, so that a file may be called whatever it is called.
+    words += ["--", *args.words] if args.words else []
     if json:
-        words.append("--json")
+        words.insert(0, "--json")
     language = args.get("lang")
     if language:
         os.environ["DANLU_LANG"] = language

@@ -38,7 +38,7 @@ def run(session: Session, args: Args) -> int:
     limit = patience(args)
     answer = send(lambda: session.client.submit(job), limit, repeatable=True)
     write_notes(answer)
-    return _attend(session, args, answer["jobs"], stdin, limit)
+    return attend(session, args, answer["jobs"], stdin, limit)
 
 
 def _stdin(session: Session, args: Args, job: dict[str, object]) -> str:
@@ -71,8 +71,16 @@ def stdin_kind(args: Args) -> str:
     return "none" if found.st_rdev == null.st_rdev and found.st_rdev else "pipe"
 
 
-def _attend(session: Session, args: Args, jobs: list[model.Job], stdin: str, limit: float) -> int:
-    tasks = sum(job.get("task_count") or 1 for job in jobs)
+def attend(
+    session: Session,
+    args: Args,
+    jobs: list[model.Job],
+    stdin: str,
+    limit: float,
+    first: bool = False,
+) -> int:
+    """Stays with jobs until they end; `first`: shows the output of their first task only."""
+    tasks = sum(1 if first else job.get("task_count") or 1 for job in jobs)
     if tasks > MOST_STREAMS:
         raise Failure("run.too_many", codes.USAGE, ref=jobs[0]["ref"], most=MOST_STREAMS)
     here = Attendance(session.client, jobs, limit, args.flag("quiet"))
@@ -80,7 +88,7 @@ def _attend(session: Session, args: Args, jobs: list[model.Job], stdin: str, lim
         here.listen()
         if stdin != "none":
             _feed(here, args, stdin)
-        here.show(args.flag("split-output"), muted=session.json)
+        here.show(args.flag("split-output"), muted=session.json, first=first)
         here.explain()
         ended = here.stay()
     except Leave as leave:

@@ -1,4 +1,4 @@
-"""`danlu login`, `passwd`, `whoami`, `version`."""
+"""`danlu login`, `logout`, `passwd`, `whoami`, `version`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def login(session: Session, args: Args) -> int:
     from danlu.sdk.client import Client
     from danlu.sdk.context import write_context
 
-    server, ca_file = _server(session, args)
-    user = args.get("user") or _ask_user()
-    password = _password(args, user)
+    server, ca_file = server_of(session, args)
+    user = args.get("user") or ask_user()
+    password = ask_password(args, user)
     client = Client(server, "", ca_file=ca_file)
     answer = client.login(user, password)
-    name = args.get("name") or client.wire.address.host
+    name = context_name(args, client.wire.address.host)
     path = write_context(name, server, answer["token"], ca_file)
     if session.json:
         shown = {"user": answer["user"], "server": server, "context": name, "file": path}
@@ -38,7 +38,34 @@ def login(session: Session, args: Args) -> int:
     return codes.OK
 
 
-def _server(session: Session, args: Args) -> tuple[str, str | None]:
+def logout(session: Session, args: Args) -> int:
+    """The token ends on the server, and the context that holds it is forgotten."""
+    from danlu.sdk.context import read_contexts, remove_context
+    from danlu.sdk.errors import ApiError
+
+    where = session.where
+    ended = 0
+    try:
+        if args.flag("everywhere"):
+            ended = session.client.people.end_sessions()
+        session.client.people.logout()
+    except ApiError as error:
+        if error.status != 401:  # a token that is no good any more is forgotten all the same
+            raise
+    if where.source in read_contexts()["contexts"]:
+        remove_context(where.source)
+    if session.json:
+        return session.print_json({"server": where.server, "sessions_ended": ended})
+    sys.stdout.write(t("logout.done", server=where.server) + "\n")
+    return codes.OK
+
+
+def context_name(args: Args, host: str) -> str:
+    """What a server is to be called here."""
+    return args.get("name") or args.get("context") or host
+
+
+def server_of(session: Session, args: Args) -> tuple[str, str | None]:
     if args.words:
         address = args.words[0]
         known = address if "://" in address or address.startswith("unix:") else f"http://{address}"
@@ -47,7 +74,7 @@ def _server(session: Session, args: Args) -> tuple[str, str | None]:
     return where.server, where.ca_file
 
 
-def _ask_user() -> str:
+def ask_user() -> str:
     if not is_terminal(0):
         raise Failure("login.no_user", codes.USAGE)
     sys.stderr.write(t("login.user") + " ")
@@ -55,13 +82,13 @@ def _ask_user() -> str:
     return sys.stdin.readline().strip()
 
 
-def _password(args: Args, user: str) -> str:
+def ask_password(args: Args, user: str) -> str:
     if args.flag("password-stdin"):
         return sys.stdin.readline().rstrip("\r\n")
-    return _secret_line("login.password", user=user)
+    return secret_line("login.password", user=user)
 
 
-def _secret_line(key: str, **more: str) -> str:
+def secret_line(key: str, **more: str) -> str:
     """Asked without echo on a terminal, else the next line of the input."""
     if not is_terminal(0):
         return sys.stdin.readline().rstrip("\r\n")
@@ -75,9 +102,9 @@ def _secret_line(key: str, **more: str) -> str:
 
 def passwd(session: Session, args: Args) -> int:
     """Asks on a terminal; otherwise reads the present and the new password from two lines."""
-    old = _secret_line("passwd.old")
-    new = _secret_line("passwd.new")
-    if is_terminal(0) and _secret_line("passwd.again") != new:
+    old = secret_line("passwd.old")
+    new = secret_line("passwd.new")
+    if is_terminal(0) and secret_line("passwd.again") != new:
         raise Failure("passwd.twice", codes.USAGE)
     answer = session.client.change_password(old, new)
     if session.json:
@@ -92,6 +119,14 @@ def whoami(session: Session, args: Args) -> int:
         return session.print_json(answer)
     server = session.client.wire.address.text
     sys.stdout.write(t("whoami", user=answer["user"], role=answer["role"], server=server) + "\n")
+    leads, groups = answer.get("leads") or [], answer.get("groups") or []
+    if groups:
+        shown = [t("whoami.leads", group=name) if name in leads else name for name in groups]
+        sys.stdout.write(t("whoami.groups", groups=", ".join(shown)) + "\n")
+    if answer.get("scope") == "read":
+        sys.stdout.write(t("whoami.read_only") + "\n")
+    if answer.get("must_change_password"):
+        complain(t("login.must_change"))
     return codes.OK
 
 

@@ -16,6 +16,8 @@ from danlu.sdk.ids import uuid7
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from danlu.cli.options import Args
     from danlu.cli.session import Session
     from danlu.sdk import model
@@ -29,7 +31,8 @@ def submit(session: Session, args: Args) -> int:
     keys = job_keys(args)
     if args.get("workdir") is not None:
         keys["workdir"] = workdir(args)
-    files = [_prepare(JobFile(*_read(path)), keys, args) for path in args.words]
+    dialect = args.get("dialect")
+    files = [_prepare(JobFile(*read_text(path), dialect), keys, args) for path in args.words]
     dry_run = args.flag("dry-run")
     try:
         # All files are looked at before the first is queued: a mistake in the last one must not
@@ -54,15 +57,21 @@ class _Refused(Exception):
 def _send(session: Session, file: JobFile, args: Args, dry_run: bool) -> model.Submitted:
     body, content_type = file.body()
     client = session.client
+    query = {**file.query(), **reading(args)} if file.foreign else {}
 
     def ask() -> model.Submitted:
-        return client.submit_text(body, content_type, dry_run=dry_run)
+        return client.submit_text(body, content_type, dry_run=dry_run, **query)
 
     try:
         answer: model.Submitted = send(ask, patience(args), dry_run or file.repeatable)
     except ApiError as error:
         raise _Refused(error, file) from None
     return answer
+
+
+def reading(args: Args) -> dict[str, Any]:
+    """How a file of another language is to be read."""
+    return {"dialect": args.get("dialect"), "as": args.get("as"), "set": args.all("config")}
 
 
 def _prepare(file: JobFile, keys: dict[str, object], args: Args) -> JobFile:
@@ -78,7 +87,7 @@ def _prepare(file: JobFile, keys: dict[str, object], args: Args) -> JobFile:
     return file
 
 
-def _read(path: str) -> tuple[str, str]:
+def read_text(path: str) -> tuple[str, str]:
     """What the errors call it, and its text."""
     source = "<stdin>" if path == "-" else path
     try:

@@ -22,6 +22,7 @@ class Task:
     start: int = 0
     watch: int = -1  # a pidfd, where one could be had
     tidy: bool = False  # its keeper left nothing behind
+    container: str = ""  # the name of the one it runs in
     seen: TaskSeen = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,7 +56,10 @@ def load(folder: str) -> Attempt | None:
             gang = json.load(file)
     except (OSError, ValueError):
         return None
-    tasks = [Task(index, str(task["node"])) for index, task in enumerate(gang["tasks"])]
+    tasks = [
+        Task(index, str(task["node"]), container=str(task.get("container", "")))
+        for index, task in enumerate(gang["tasks"])
+    ]
     ports = [int(port) for task in gang["tasks"] for port in task["ports"]]
     return Attempt(os.path.basename(folder), folder, str(gang["job"]), tasks, ports)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +20,26 @@ class NodeConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Registry:
+    """A place images come from."""
+
+    host: str  # as images name it: host or host:port
+    user: str = ""
+    password: str = field(default="", repr=False)
+    password_file: str = ""  # read at each pull: a new password needs no restart
+    plain_http: bool = False
+    mirror_of: tuple[str, ...] = ()  # registries whose images are looked for here first
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerConfig:
+    runtime: Literal["auto", "docker", "podman", "off"] = "auto"
+    socket: str | None = None  # none: the usual places
+    pull: Literal["missing", "always"] = "missing"
+    registries: tuple[Registry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LocalConfig:
     data: Path
     nodes: tuple[NodeConfig, ...] = ()  # none: one node, this machine as it is
@@ -31,6 +51,8 @@ class LocalConfig:
     reserve: int = 2  # keepers made ahead, for a quick start; each takes 2 MB
     linger: float = 0.5  # seconds a keeper that has done its task waits for another
     path: str | None = None  # PATH of tasks; none: the server's own
+    identities: bool = False  # tasks will run as their users
+    containers: ContainerConfig = ContainerConfig()
 
 
 def machine_cpus() -> float:

@@ -10,13 +10,14 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from danlu.engines.api import (
     Duplex,
     GpuInfo,
+    ImageProgress,
     Inventory,
     Launch,
     NodeInfo,
@@ -35,11 +36,14 @@ from danlu.engines.local import gpus, leftovers, usage
 from danlu.engines.local.attempts import Attempt, Task, read_claim
 from danlu.engines.local.check import Abilities, abilities_of
 from danlu.engines.local.config import LocalConfig, NodeConfig, machine_cpus, machine_memory
+from danlu.engines.local.container.runtimes import Search
+from danlu.engines.local.container.service import Containers
 from danlu.engines.local.duplex import to_keeper, to_port
 from danlu.engines.local.keeper import cgroup, frames, linux, record
 from danlu.engines.local.launching import Launcher
 from danlu.engines.local.link import Spawner
 from danlu.engines.local.logs import Growth, LogFiles
+from danlu.engines.local.names import Names
 from danlu.engines.local.observe import Watcher
 from danlu.engines.local.plan import Ground, make_plan
 from danlu.engines.local.ports import PortLeases
@@ -63,6 +67,7 @@ class LocalEngine:
             "tag": self._tag,
             "userns": config.userns,
             "cgroups": config.cgroups,
+            "identities": config.identities,
             "reserve": config.reserve,
             "linger": config.linger,
             "hide": [str(path.resolve()) for path in (data, *config.hide)],
@@ -71,11 +76,15 @@ class LocalEngine:
         self._spawner = Spawner(hello, self._watcher.ended)
         self.ports: Ports = PortLeases(config.port_range)
         self._logs = LogFiles(data)
+        self._names = Names(data)
         self._growth = Growth()
         self._nodes: tuple[NodeConfig, ...] = config.nodes
         self._real: tuple[GpuInfo, ...] = ()
         self._ground: Ground | None = None
-        self._launcher = Launcher(self._run, self._spawner, self._watcher, self.ports)
+        self._containers = Containers(self._config, self._tag)
+        outside = {"userns": "off", "cgroups": "off", "reserve": 0, "lock": "outside.lock"}
+        self._outside = Spawner(hello | outside, self._watcher.ended)
+        self._launcher = Launcher(self._run, self._spawner_for, self._watcher, self.ports)
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -92,13 +101,18 @@ class LocalEngine:
         declared = any(node.gpus for node in self._nodes)
         source = "nvml" if self._real else "declared" if declared else "none"
         self.abilities = abilities_of(found, source)
+        if self._config.identities:
+            # Without a view of their own, users go through the data folder to what is theirs.
+            self._config.data.chmod(0o700 if self.abilities.namespaces else 0o711)
         self._ground = Ground(
             self._config,
             self.abilities,
             {node.name: node.address for node in self._nodes},
             gpus.physical(self._nodes, self._real),
             self._tag,
+            tuple(str(card.index) for card in self._real),
         )
+        await self._look_for_containers()
         self._growth.start()
         self._launcher.adopt_all()
 
@@ -107,15 +121,30 @@ class LocalEngine:
         self._growth.close()
         self._watcher.close()
         await self._spawner.close()
+        await self._outside.close()
+        await self._containers.close()
         if all(attempt.ended for attempt in self._watcher.attempts.values()):
             cgroup.give_back(list(self.abilities.cgroup_bases))
 
     async def inventory(self) -> Inventory:
+        await self._look_for_containers()
+        search = self._containers.search
         return Inventory(
             tuple(self._node_info(node) for node in self._nodes),
-            images=False,
-            images_hint="Leave image out: the task sees the machine's own programs",
+            search.runtime is not None,
+            search.en,
+            search.zh,
         )
+
+    @property
+    def runtime_search(self) -> Search:
+        """Which container runtime there is, or why there is none."""
+        return self._containers.search
+
+    async def _look_for_containers(self, soon: bool = False) -> None:
+        await self._containers.look(*((1.0,) if soon else ()))
+        search = self._containers.search
+        self._ground = replace(self._grounded(), runtime=search.runtime, runtime_missing=search.en)
 
     def _node_info(self, node: NodeConfig) -> NodeInfo:
         cards = gpus.declared(node)
@@ -138,7 +167,21 @@ class LocalEngine:
         return make_plan(launch, self._grounded())
 
     async def launch(self, launch: Launch, plan: Plan) -> str:
+        self._names.write(launch.identity)
         return await self._launcher.launch(launch, plan)
+
+    def _spawner_for(self, launch: Launch) -> Spawner:
+        """From inside a user namespace nobody gets into a container's."""
+        contained = any(task.image is not None for task in launch.tasks)
+        boxed = self.abilities.namespaces_how == "user"
+        return self._outside if contained and boxed else self._spawner
+
+    def image_problem(self, image: str) -> tuple[str, str] | None:
+        return self._containers.problem(image)
+
+    async def prepare_image(self, image: str, progress: Callable[[ImageProgress], None]) -> None:
+        await self._look_for_containers(soon=True)
+        await self._containers.prepare(image, progress)
 
     async def settle(self, attempt_id: str) -> Seen | None:
         return await self._launcher.settle(attempt_id)
@@ -158,6 +201,7 @@ class LocalEngine:
         found = read_claim(attempt.folder, task.index)
         if found is None:
             return
+        self._containers.remove(task.container)
         cgroup.end(list(found[0]["cgroups"]))
         if not found[0]["namespaces"]:
             leftovers.end_marked(self._tag, (), only=attempt.id)
@@ -203,6 +247,7 @@ class LocalEngine:
         attempt = self._launcher.known(attempt_id)
         if attempt is not None:
             self._insist(attempt)
+            self._containers.discard([task.container for task in attempt.tasks if task.container])
         self._watcher.drop(attempt_id)
         self.ports.free(attempt_id)
         tidy = attempt is not None and all(task.tidy for task in attempt.tasks)
@@ -222,6 +267,7 @@ class LocalEngine:
         count = leftovers.end_groups(self.abilities.cgroup_bases, keep)
         if not self.abilities.namespaces:
             count += leftovers.end_marked(self._tag, keep)
+        count += self._containers.sweep(keep)
         leftovers.remove_drafts(self._run)
         return count
 
@@ -290,7 +336,8 @@ class LocalEngine:
                     claim = found[0] if found else {}
                     ref = TaskRef(attempt.id, task.index, attempt.job_id)
                     before = float(claim.get("cpu", 0))
-                    keepers[ref] = usage.Kept(task.pid, list(claim.get("cgroups", ())), before)
+                    groups = list(claim.get("measured") or claim.get("cgroups", ()))
+                    keepers[ref] = usage.Kept(task.pid, groups, before)
         return await asyncio.to_thread(usage.measure, keepers)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 
 from danlu.engines.api import (
     InDoubt,
@@ -19,6 +19,7 @@ from danlu.engines.api import (
     Unreachable,
 )
 from danlu.engines.local.attempts import INTERRUPTED, Attempt, Task, alive, load, read_claim
+from danlu.engines.local.container.plan import container_name
 from danlu.engines.local.keeper import record
 from danlu.engines.local.leftovers import Disposal
 from danlu.engines.local.link import Spawner
@@ -28,9 +29,15 @@ _CLAIM_PATIENCE = 2.0  # seconds a keeper has to claim its task before the launc
 
 
 class Launcher:
-    def __init__(self, run: str, spawner: Spawner, watcher: Watcher, ports: Ports) -> None:
+    def __init__(
+        self,
+        run: str,
+        spawner_for: Callable[[Launch], Spawner],
+        watcher: Watcher,
+        ports: Ports,
+    ) -> None:
         self._run = run
-        self._spawner = spawner
+        self._spawner_for = spawner_for
         self._watcher = watcher
         self.ports = ports
         self._busy: dict[str, asyncio.Task[str]] = {}
@@ -72,7 +79,7 @@ class Launcher:
         return await asyncio.shield(task)
 
     async def _launch(self, launch: Launch, plan: Plan) -> str:
-        answer = await self._spawner.ask(plan.payload)
+        answer = await self._spawner_for(launch).ask(plan.payload)
         error, message = answer.get("error"), answer.get("message", "")
         if error == "exists":
             return await self._launched_before(launch.attempt_id)
@@ -83,7 +90,13 @@ class Launcher:
         at = time.time()
         places = {place.task: place for place in launch.places or ()}
         tasks = [
-            Task(task.index, places[task.index].node, pid, start)
+            Task(
+                task.index,
+                places[task.index].node,
+                pid,
+                start,
+                container=container_name(launch.attempt_id, task.index) if task.image else "",
+            )
             for task, (pid, start) in zip(launch.tasks, answer["pids"], strict=True)
         ]
         folder = f"{self._run}/{launch.attempt_id}"

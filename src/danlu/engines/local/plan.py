@@ -7,12 +7,15 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from danlu.engines.api import HostMount, Identity, Launch, Place, Plan, Refused, TaskLaunch
+from danlu.engines.local import names
 from danlu.engines.local.check import Abilities
 from danlu.engines.local.config import LocalConfig
+from danlu.engines.local.container.plan import check, contain
+from danlu.engines.local.container.runtimes import Runtime
 from danlu.engines.local.logs import log_path
 from danlu.engines.peers import peer_variables
 from danlu.spec.job import RunAs
@@ -30,6 +33,9 @@ class Ground:
     addresses: Mapping[str, str]  # node -> address
     first_card: Mapping[str, int]  # node -> where its cards begin among the real ones
     tag: str  # tells this server's tasks from another's on the same machine
+    cards: tuple[str, ...] = ()  # the real ones, as a container runtime calls them
+    runtime: Runtime | None = None
+    runtime_missing: str = ""  # why there is none
 
 
 def make_plan(launch: Launch, ground: Ground) -> Plan:
@@ -39,7 +45,8 @@ def make_plan(launch: Launch, ground: Ground) -> Plan:
     tasks, texts = [], []
     for task, variables in zip(launch.tasks, peers, strict=True):
         place = places[task.index]
-        message = _task(launch, task, place, variables, ground)
+        message = _task(launch, task, place, variables, _seen_from(task, ground))
+        contain(message, launch, task, place, ground)
         tasks.append(message)
         texts.append(_text(task, message, place))
     gang = {
@@ -47,7 +54,8 @@ def make_plan(launch: Launch, ground: Ground) -> Plan:
         "epoch": launch.epoch,
         "tasks": [
             {"node": places[task.index].node, "ports": places[task.index].ports}
-            for task in launch.tasks
+            | _in_container(message)
+            for task, message in zip(launch.tasks, tasks, strict=True)
         ],
     }
     body = {
@@ -73,18 +81,25 @@ def _check(launch: Launch, ground: Ground) -> None:
             known = ", ".join(sorted(ground.addresses))
             raise Refused(f"there is no node {place.node!r} here; known: {known}")
     for task in launch.tasks:
-        if task.image is not None:
-            raise Refused(
-                f"image {task.image!r} needs a container runtime (Docker or Podman), "
-                "and this node has none"
-            )
         if any("\0" in word for word in task.command.words) or not task.command.words:
             raise Refused("the command is empty or contains a zero byte")
+    check(launch, ground)
     uid = launch.identity.uid
     if uid is not None and uid != os.geteuid() and not ground.abilities.identities:
         raise Refused(
             f"tasks of {launch.identity.user} should run as uid {uid}, but the server is not root"
         )
+
+
+def _in_container(message: dict[str, Any]) -> dict[str, str]:
+    return {"container": message["container"]["name"]} if "container" in message else {}
+
+
+def _seen_from(task: TaskLaunch, ground: Ground) -> Ground:
+    """In a container every volume is at its path, whatever the machine allows outside."""
+    if task.image is None:
+        return ground
+    return replace(ground, abilities=replace(ground.abilities, namespaces=True))
 
 
 def _task(
@@ -102,7 +117,8 @@ def _task(
     if ground.config.log_cap is not None:
         cap = min(cap, ground.config.log_cap)
     streams = ("out", "err") if task.split_output and task.stdin != "tty" else ("out",)
-    logs = f"{ground.config.data}/logs"
+    data = ground.config.data
+    logs = f"{data}/logs"
     return {
         "index": task.index,
         "node": place.node,
@@ -120,7 +136,7 @@ def _task(
             }
             for own in peers
         ],
-        "workdir": _workdir(task, base["HOME"], boxed, str(ground.config.data)),
+        "workdir": _workdir(task, base["HOME"], boxed, str(data)),
         "mounts": [
             {
                 "name": mount.name,
@@ -128,7 +144,7 @@ def _task(
                 "target": mount.target,
                 "read_only": mount.read_only,
             }
-            for mount in task.mounts
+            for mount in (*task.mounts, *(names.mounts_of(data, identity) if boxed else ()))
         ],
         "shm": task.resources.shm,
         "memory": task.resources.memory,
@@ -146,7 +162,12 @@ def _task(
 
 def _identity(identity: Identity) -> dict[str, Any]:
     gid = identity.gid if identity.gid is not None else identity.uid
-    return {"uid": identity.uid, "gid": gid, "groups": list(identity.groups)}
+    return {
+        "uid": identity.uid,
+        "gid": gid,
+        "groups": list(identity.groups),
+        "umask": identity.umask,
+    }
 
 
 def _without_zero(env: Mapping[str, str]) -> dict[str, str]:
@@ -182,7 +203,7 @@ def _base_env(launch: Launch, task: TaskLaunch, ground: Ground) -> dict[str, str
             env["DANLU_GDATA"] = where
         else:
             env[f"DANLU_VOLUME_{_variable(mount.name)}"] = where
-    if not ground.abilities.namespaces:
+    if not ground.abilities.namespaces and launch.identity.uid is None:
         folder = f"{ground.config.data}/run/{launch.attempt_id}/{task.index}.volumes"
         env["DANLU_VOLUMES"] = folder
     return env
@@ -224,6 +245,7 @@ def _text(task: TaskLaunch, message: dict[str, Any], place: Place) -> str:
     lines = [
         f"task {task.index} ({task.role} {task.role_index}) on node {place.node}",
         f"  command: {shown}",
+        *([f"  image:   {task.image}"] if task.image is not None else []),
         f"  folder:  {message['workdir']}",
         f"  cards:   {message['processes'][0]['CUDA_VISIBLE_DEVICES'] or 'none'}",
         f"  limits:  {task.resources.cpus:g} CPUs, {task.resources.memory} bytes of memory",

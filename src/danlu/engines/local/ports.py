@@ -19,8 +19,11 @@ class PortLeases:
         self._held: dict[int, str] = {}  # port -> attempt; "" until it is told
         self._by_attempt: dict[str, set[int]] = {}
 
-    def lease(self, node: str, count: int) -> tuple[int, ...]:
+    def lease(self, node: str, count: int, first: int | None = None) -> tuple[int, ...]:
         found: list[int] = []
+        if first is not None and count and first not in self._held and _bindable(first):
+            self._held[first] = ""
+            found.append(first)
         for _ in range(self._last - self._first + 1):
             if len(found) == count:
                 break

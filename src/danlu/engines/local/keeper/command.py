@@ -1,9 +1,10 @@
 """From the keeper to the user's program: identity, folder, signals, exec.
 
-Two ways. Most commands are spawned: the keeper takes the command's place for a moment (folder,
-cgroup, no privileges to inherit), and the C library starts it without copying the keeper's
-memory. A command with another uid or a terminal is forked, and its child does these steps itself;
-what goes wrong there is reported through a pipe that exec closes.
+Two ways. Most commands are spawned: the keeper takes the command's place for a moment (user,
+folder, cgroup, no privileges to inherit), and the C library starts it without copying the keeper's
+memory. A command with a terminal is forked, and its child does these steps itself; what goes wrong
+there is reported through a pipe that exec closes. Either way folder and program are looked up as
+the user: what they may not see, nobody sees for them.
 """
 
 from __future__ import annotations
@@ -54,15 +55,15 @@ class Starter:
     def __init__(self, task: dict[str, Any], group: cgroup.Group | None) -> None:
         self._task = task
         self._group = group
+        self._switches = task["uid"] not in (None, os.getuid())
 
     def start(
         self, words: list[str], run_as: str, env: dict[str, str], stdio: Stdio, tty: bool
     ) -> tuple[int, int]:
         """(pid, a descriptor to read why exec failed from, or -1). Raises CannotRun."""
-        uid = self._task["uid"]
-        if not tty and uid in (None, os.getuid()):
-            return self._spawn(words, run_as, env, stdio), -1
-        return self._fork(words, run_as, env, stdio, tty)
+        if tty or "container" in self._task:
+            return self._fork(words, run_as, env, stdio, tty)
+        return self._spawn(words, run_as, env, stdio), -1
 
     def _spawn(self, words: list[str], run_as: str, env: dict[str, str], stdio: Stdio) -> int:
         actions = [(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)]
@@ -72,21 +73,38 @@ class Starter:
                 path, argv, env, file_actions=actions, setsid=True, setsigdef=_RESET
             )
 
-        os.umask(0o022)
+        os.umask(self._task["umask"])
         if self._task["drop"]:
             # The keeper keeps what it has; what it starts from now on gets nothing.
-            linux.root_means_nothing()
+            if not self._switches:
+                linux.root_means_nothing()  # else: another uid would keep root's rights with it
             linux.no_new_privileges()
         if self._group is not None:
             self._group.enter()
         try:
-            pid = _run(go, self._task["workdir"], words, run_as, env)
+            pid = self._in_their_place(go, words, run_as, env)
             if self._group is not None and self._group.inside is not None:
                 self._group.inside.is_not_for(pid)
             return pid
         finally:
             if self._group is not None:
                 self._group.leave()
+
+    def _in_their_place(self, go: Exec, words: list[str], run_as: str, env: dict[str, str]) -> int:
+        if not self._switches:
+            return _run(go, self._task["workdir"], words, run_as, env)
+        uid, gid = self._task["uid"], self._task["gid"]
+        os.setgroups(self._task["groups"])
+        os.setresgid(gid, gid, 0)
+        # Without a right of root from here on; the way back is the saved uid, which exec takes.
+        os.setresuid(uid, uid, 0)
+        try:
+            return _run(go, self._task["workdir"], words, run_as, env)
+        finally:
+            os.setresuid(0, 0, 0)
+            os.setresgid(0, 0, 0)
+            os.setgroups([])
+            linux.hide_memory()
 
     def _fork(
         self, words: list[str], run_as: str, env: dict[str, str], stdio: Stdio, tty: bool
@@ -123,12 +141,11 @@ class Starter:
             self._group.enter()
             if self._group.inside is not None:
                 self._group.inside.is_not_for("self")
-        os.umask(0o022)
-        uid = self._task["uid"]
+        os.umask(self._task["umask"])
         if self._task["drop"]:
             linux.root_means_nothing()
-        if uid not in (None, os.getuid()):
-            gid = int(self._task["gid"])
+        if self._switches:
+            uid, gid = self._task["uid"], self._task["gid"]
             os.setgroups(self._task["groups"])
             os.setresgid(gid, gid, gid)
             os.setresuid(uid, uid, uid)
@@ -137,14 +154,24 @@ class Starter:
             linux.drop_capabilities()
 
 
+def hand_over(fd: int, task: dict[str, Any]) -> None:
+    """A stream belongs to the user, who may then open it by name: /dev/stdout, /dev/tty."""
+    if task["uid"] not in (None, os.getuid()):
+        os.fchown(fd, task["uid"], task["gid"])
+
+
 def _run(go: Exec, workdir: str, words: list[str], run_as: str, env: dict[str, str]) -> int:
     try:
         os.chdir(workdir)
     except OSError as error:
-        what = workdir if error.errno == errno.ENOENT else f"{workdir} ({error.strerror})"
+        what = workdir
+        if error.errno == errno.EACCES:
+            what = f"{workdir} (uid {os.geteuid()} may not enter it)"
+        elif error.errno != errno.ENOENT:
+            what = f"{workdir} ({error.strerror})"
         raise CannotRun(126, "workdir_missing", what) from error
     if run_as == "shell":
-        shell = _find("bash", env) or "/bin/sh"
+        shell = _shell(env)
         return go(shell, [shell[shell.rindex("/") + 1 :], "-c", words[0]], env)
     if run_as == "script":
         return _run_script(go, words, env)
@@ -183,8 +210,16 @@ def _run_file(go: Exec, path: str, words: list[str], env: dict[str, str]) -> int
 
 
 def _run_by_shell(go: Exec, path: str, words: list[str], env: dict[str, str]) -> int:
-    shell = _find("bash", env) or "/bin/sh"
+    shell = _shell(env)
     return go(shell, [shell[shell.rindex("/") + 1 :], path, *words[1:]], env)
+
+
+def _shell(env: dict[str, str]) -> str:
+    shell = _find("bash", env) or "/bin/sh"
+    if not os.path.exists(shell):
+        what = "/bin/sh (the image has no shell; write the command as a list of words)"
+        raise CannotRun(127, "command_not_found", what)
+    return shell
 
 
 def _find(name: str, env: dict[str, str]) -> str | None:

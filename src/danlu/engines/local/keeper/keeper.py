@@ -49,7 +49,12 @@ def keep(
         os.close(go)
         if not whole:
             return False
-    keeper = Keeper(around, folder, task, logs, start)
+    kind = Keeper
+    if "container" in task:
+        from danlu.engines.local.container.keeper import ContainerKeeper
+
+        kind = ContainerKeeper
+    keeper = kind(around, folder, task, logs, start)
     if not keeper.claim():
         return False
     start.tasks += 1
@@ -63,7 +68,8 @@ def keep(
 def profile(task: dict[str, Any]) -> tuple[object, ...]:
     """What a keeper prepares for a task. The next one may differ in all else."""
     mounts = [(mount, _identity(mount["source"])) for mount in task["mounts"]]
-    return (repr(mounts), task["shm"], task["memory"], task["cpus"], task["uid"], task["drop"])
+    limits = (task["shm"], task["memory"], task["cpus"])
+    return (repr(mounts), *limits, task["uid"], task["gid"], repr(task["groups"]), task["drop"])
 
 
 def _identity(path: str) -> tuple[int, int]:
@@ -183,6 +189,7 @@ class Keeper:
     def _open_pipes(self) -> tuple[int, int, int]:
         if self._task["stdin"] == "pipe":
             stdin, self._inputs.stdin = os.pipe()
+            command.hand_over(stdin, self._task)
             os.set_blocking(self._inputs.stdin, False)
         else:
             stdin = os.open("/dev/null", os.O_RDONLY)
@@ -191,6 +198,7 @@ class Keeper:
 
     def _open_stream(self, log: pump.Log) -> int:
         reader, writer = os.pipe()
+        command.hand_over(writer, self._task)
         # The user's share of pipe memory may be used up: a small pipe is slower, not wrong.
         with contextlib.suppress(OSError):
             fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, _PIPE)
@@ -200,6 +208,7 @@ class Keeper:
 
     def _open_terminal(self) -> tuple[int, int, int]:
         master, slave = os.openpty()
+        command.hand_over(slave, self._task)
         session.resize(master, frames.SIZE.pack(24, 80))
         os.set_blocking(master, False)
         self._inputs.stdin = master
@@ -359,8 +368,9 @@ class Keeper:
 _SENTENCES = {
     "command_not_found": ("command not found", "找不到命令"),
     "not_executable": ("cannot be executed", "无法执行"),
-    "workdir_missing": ("the working directory does not exist", "工作目录不存在"),
+    "workdir_missing": ("no such working directory for the task", "任务没有这个工作目录"),
     "launch_failed": ("could not be started", "未能启动"),
+    "container_ended": ("ended from outside", "被外部终止"),
 }
 
 

@@ -39,6 +39,8 @@ _MOUNT_SETATTR = 442
 _AT_RECURSIVE = 0x8000
 _AT_FDCWD = -100
 _MOUNT_ATTR_RDONLY = 1
+_OPENAT2 = 437
+_RESOLVE_NO_SYMLINKS = 0x06  # nor those of /proc
 
 _NUMBERS = {  # machine -> (clone, pivot_root)
     "x86_64": (56, 155),
@@ -111,6 +113,21 @@ class _MountAttr(ctypes.Structure):
         ("propagation", ctypes.c_uint64),
         ("userns_fd", ctypes.c_uint64),
     )
+
+
+def open_without_links(path: str) -> int:
+    """The file or folder at exactly this path, only to name it. ELOOP where a part is a link."""
+    how = (ctypes.c_uint64 * 3)(os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
+    result = _syscall(
+        ctypes.c_long(_OPENAT2),
+        ctypes.c_long(_AT_FDCWD),
+        os.fsencode(path),
+        ctypes.byref(how),
+        ctypes.c_long(ctypes.sizeof(how)),
+    )
+    if result < 0 and ctypes.get_errno() == 38:  # Linux before 5.6
+        return os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
+    return _check(result, path)
 
 
 def make_read_only(target: str, recursive: bool = True) -> None:

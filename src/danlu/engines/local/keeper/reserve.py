@@ -41,7 +41,7 @@ class Reserve:
         self.offers.setblocking(False)
         self._changed = select.poll()
         self._changed.register(self.mounts, select.POLLPRI)
-        self._root = os.stat("/").st_mtime_ns
+        self._root = _picture()
         self._picture = 0
         self._away: dict[int, tuple[int, int, Profile]] = {}  # pid -> (start, picture, profile)
 
@@ -137,7 +137,7 @@ class Reserve:
 
     def _look(self) -> None:
         """Has the host changed since the spares were made?"""
-        root = os.stat("/").st_mtime_ns
+        root = _picture()
         if self._changed.poll(0) or root != self._root:
             self.let_go()
         self._root = root
@@ -164,6 +164,11 @@ def offer(counter: socket.socket, pid: int, attempt: str, task: int) -> socket.s
     finally:
         theirs.close()
     return ours
+
+
+def _picture() -> tuple[int, ...]:
+    """The folders of the host whose entries a keeper shows one by one."""
+    return tuple(os.stat(path).st_mtime_ns for path in ("/", "/mnt") if os.path.isdir(path))
 
 
 def wait(conn: socket.socket) -> Given | None:

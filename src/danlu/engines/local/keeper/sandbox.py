@@ -7,6 +7,7 @@ the host does not have can be made without touching the host.
 from __future__ import annotations
 
 import os
+import stat
 from typing import Any
 
 from danlu.engines.local.keeper import linux
@@ -16,6 +17,7 @@ _SKIPPED = frozenset({"proc", "lost+found"})
 
 def begin(stage: str) -> None:
     """The part that is the same for all tasks. `stage`: an empty folder of the host to build on."""
+    os.umask(0o022)  # folders made for the view are everybody's to pass
     linux.mount("", "/", "", linux.MS_REC | linux.MS_PRIVATE)
     linux.mount("danlu", stage, "tmpfs", 0, "mode=755,size=1m")
     # Else the recursive bind of the folder that holds the stage would copy the stage into itself.
@@ -52,21 +54,38 @@ def is_unused() -> bool:
 
 def _bind_host() -> None:
     for entry in os.scandir("/"):
-        name = entry.name
-        if name in _SKIPPED:
-            continue
-        if entry.is_symlink():
-            os.symlink(os.readlink(entry.path), name)
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            os.mkdir(name)
-        elif entry.is_file(follow_symlinks=False):
-            os.close(os.open(name, os.O_CREAT | os.O_CLOEXEC))
-        else:
-            continue
-        linux.mount(entry.path, name, "", linux.MS_BIND | linux.MS_REC)
+        if entry.name == "mnt" and entry.is_dir(follow_symlinks=False):
+            _bind_each("/mnt")
+        elif entry.name not in _SKIPPED:
+            _bind_entry(entry)
     if os.path.isdir("sys"):
         linux.make_read_only("sys")  # else a task run as root could leave its cgroup
+
+
+def _bind_each(folder: str) -> None:
+    """A folder that most tasks have volumes in: now, while there is time, one of ours."""
+    try:
+        entries = list(os.scandir(folder))
+        mode = stat.S_IMODE(os.stat(folder).st_mode)
+    except PermissionError:
+        entries, mode = [], 0o755
+    os.mkdir("." + folder, mode)
+    for entry in entries:
+        _bind_entry(entry)
+
+
+def _bind_entry(entry: os.DirEntry[str]) -> None:
+    copy = "." + entry.path
+    if entry.is_symlink():
+        os.symlink(os.readlink(entry.path), copy)
+        return
+    if entry.is_dir(follow_symlinks=False):
+        os.mkdir(copy)
+    elif entry.is_file(follow_symlinks=False):
+        os.close(os.open(copy, os.O_CREAT | os.O_CLOEXEC))
+    else:
+        return
+    linux.mount(entry.path, copy, "", linux.MS_BIND | linux.MS_REC)
 
 
 def _mount_proc() -> None:
@@ -81,10 +100,16 @@ def _mount_proc() -> None:
 
 def _bind_volume(mount: dict[str, Any]) -> None:
     source = str(mount["source"])
-    if not os.path.exists(source):
-        raise FileNotFoundError(2, f"volume {mount['name']}: {source} does not exist on this node")
-    target = _point(str(mount["target"]), os.path.isdir(source))
-    linux.mount(source, target, "", linux.MS_BIND | linux.MS_REC)
+    try:
+        # Whoever can write above it could otherwise put a link to anything in its place.
+        fd = linux.open_without_links(source)
+    except OSError as error:
+        why = {2: "does not exist on this node", 40: "is, or is below, a symbolic link"}
+        what = why.get(error.errno or 0, error.strerror)
+        raise OSError(error.errno, f"volume {mount['name']}: {source} {what}") from error
+    target = _point(str(mount["target"]), stat.S_ISDIR(os.fstat(fd).st_mode))
+    linux.mount(f"/proc/self/fd/{fd}", target, "", linux.MS_BIND | linux.MS_REC)
+    os.close(fd)
     if mount["read_only"]:
         linux.make_read_only(target)
 
@@ -124,6 +149,7 @@ def _layer(path: str) -> None:
     store = f"./.layer{len(os.listdir('.'))}"
     linux.mount("", ".", "", linux.MS_PRIVATE)  # bindable again
     os.mkdir(store)
+    os.chmod(store, stat.S_IMODE(os.stat(path).st_mode))
     for name in names:
         shown, copy = f"{path}/{name}", f"{store}/{name}"
         if os.path.islink(shown):

@@ -68,6 +68,8 @@ class Session:
         if self._tty:
             env["TERM"] = str(ask["tty"]["term"])
         self._open(ask)
+        for fd in self._theirs:
+            command.hand_over(fd, task)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -65,6 +65,7 @@ class Spawner:
         resource.setrlimit(resource.RLIMIT_NOFILE, tuple(hello["files"]))
         stage = f"{self._run}/stage"
         os.makedirs(stage, exist_ok=True)
+        self._lock_name = str(hello.get("lock", "spawner.lock"))
         self._lock = self._wait_for_predecessor()
         groups, self._groups_why = None, "off by configuration"
         if hello["cgroups"] != "off":
@@ -72,6 +73,9 @@ class Spawner:
         self._how, self._how_why = "", "off by configuration"
         if hello["userns"] != "off":
             self._how, self._how_why = trial.find_namespaces(stage)
+        if self._how == "user" and hello["identities"]:
+            # In there only the server's own uid exists; users apart are worth more than a view.
+            self._how, self._how_why = "", "tasks run as their users, which needs CAP_SYS_ADMIN"
         self._identities = os.geteuid() == 0 and self._how != "user"
         if self._how == "user":
             trial.enter_user_namespace()
@@ -83,7 +87,7 @@ class Spawner:
 
     def _wait_for_predecessor(self) -> int:
         """A spawner of a server that died may still be on its last message."""
-        fd = os.open(f"{self._run}/spawner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(f"{self._run}/{self._lock_name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         limit = time.monotonic() + _LOCK_PATIENCE
         while time.monotonic() < limit:
             try:
@@ -201,12 +205,15 @@ class Spawner:
         keepers: list[tuple[int, int]] = []
         try:
             for number, task in enumerate(tasks):
+                contained = "container" in task
                 wanted = profile(task)
-                spare = self._reserve.give(wanted, body, number, logs[number], go)
+                spare = None
+                if not contained:
+                    spare = self._reserve.give(wanted, body, number, logs[number], go)
                 if spare is not None:
                     keepers.append((spare.pid, spare.start))
                     continue
-                pid = self._fork()
+                pid = self._fork(boxed=not contained)
                 if pid == 0:
                     self._be_keeper(folder, task, logs[number], go, set_go)
                 keepers.append((pid, linux.start_time(pid)))
@@ -221,8 +228,8 @@ class Spawner:
                 os.close(fd)
         return keepers
 
-    def _fork(self) -> int:
-        pid = linux.clone(trial.BOX) if self._around.namespaces else os.fork()
+    def _fork(self, boxed: bool = True) -> int:
+        pid = linux.clone(trial.BOX) if boxed and self._around.namespaces else os.fork()
         if pid == 0:
             self._server.close()
             os.close(self._lock)
@@ -235,8 +242,11 @@ class Spawner:
         try:
             if set_go >= 0:
                 os.close(set_go)
-            start = begin(self._around)
-            if keep(self._around, folder, task, logs, go, start):
+            around = self._around
+            if "container" in task:  # its runtime sees to namespaces and cgroups
+                around = Around(self._data, [], around.boot, False, None)
+            start = begin(around)
+            if keep(around, folder, task, logs, go, start):
                 attempt = os.path.basename(folder)
                 self._keep_on(start, self._next_task(start, attempt, task["index"]))
         finally:

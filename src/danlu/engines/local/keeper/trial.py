@@ -36,6 +36,19 @@ def enter_user_namespace() -> None:
             file.write(text)
 
 
+def why_no_identities(uid: int) -> str:
+    """Why tasks cannot run as another user; empty: they can."""
+    if os.geteuid() != 0:
+        return "the server is not root"
+
+    def switch() -> None:
+        os.setgroups([uid])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+
+    return _attempt(switch)
+
+
 def _in_user_namespace(stage: str) -> None:
     enter_user_namespace()
     _box(stage)

@@ -1,0 +1,94 @@
+"""The textbook schedulers that others are measured by: first come first served, and EASY backfill.
+
+Written down independently of the scheduler that is measured.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+
+from bench.traces import Rigid
+
+
+def slowdown(job: Rigid, start: float) -> float:
+    """Bounded: ten seconds count as much as one."""
+    return max(1.0, (start - job.submit + job.run) / max(job.run, 10))
+
+
+def fifo(jobs: Sequence[Rigid], width: int) -> list[int]:
+    """Nobody overtakes."""
+    starts: list[int] = []
+    ends: list[tuple[int, int]] = []
+    now, free = 0, width
+    for job in jobs:
+        now = max(now, job.submit)
+        while ends and (ends[0][0] <= now or free < job.width):
+            end, given = heapq.heappop(ends)
+            now, free = max(now, end), free + given
+        starts.append(now)
+        free -= job.width
+        heapq.heappush(ends, (now + job.run, job.width))
+    return starts
+
+
+def easy(
+    jobs: Sequence[Rigid], width: int, key: Callable[[Rigid], float] | None = None
+) -> list[int]:
+    """One reservation, for the first in order (of submission, or of `key`)."""
+    starts = [-1] * len(jobs)
+    waiting: list[int] = []
+    running: list[tuple[int, int]] = []  # end, width
+    now, free, place = 0, width, 0
+    while place < len(jobs) or waiting:
+        following = [jobs[place].submit] if place < len(jobs) else []
+        now = min([*following, *(end for end, _ in running)])
+        free += sum(given for end, given in running if end <= now)
+        running = [one for one in running if one[0] > now]
+        while place < len(jobs) and jobs[place].submit <= now:
+            waiting.append(place)
+            place += 1
+        if key is not None:
+            waiting.sort(key=lambda i: (key(jobs[i]), i))
+        for i in _pass(jobs, waiting, running, now, free):
+            starts[i] = now
+            free -= jobs[i].width
+            running.append((now + jobs[i].run, jobs[i].width))
+        waiting = [i for i in waiting if starts[i] < 0]
+    return starts
+
+
+def _pass(
+    jobs: Sequence[Rigid],
+    waiting: Sequence[int],
+    running: Sequence[tuple[int, int]],
+    now: int,
+    free: int,
+) -> list[int]:
+    begun: list[int] = []
+    place = 0
+    while place < len(waiting) and jobs[waiting[place]].width <= free:
+        begun.append(waiting[place])
+        free -= jobs[waiting[place]].width
+        place += 1
+    if place == len(waiting):
+        return begun
+    head = jobs[waiting[place]]
+    ends = sorted([*running, *((now + jobs[i].run, jobs[i].width) for i in begun)])
+    then, shadow = free, 0
+    for end, given in ends:
+        if then >= head.width and end > shadow:
+            break
+        then, shadow = then + given, end
+    extra = then - head.width
+    for i in waiting[place + 1 :]:
+        job = jobs[i]
+        if job.width > free:
+            continue
+        if now + job.run > shadow:
+            if job.width > extra:
+                continue
+            extra -= job.width
+        begun.append(i)
+        free -= job.width
+    return begun

@@ -1,0 +1,63 @@
+"""Cards that are free but scattered: how long the head waits for want of one whole place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from bench.easy_nodes import easy
+from bench.measure import Options, note
+from bench.table import Goal, Row
+from bench.tenants import RULES, by_tenant, replay
+from bench.traces import Missing, Tenancy, Tenanted, read_philly
+from danlu.sched.api import Decision, Snapshot
+
+SUMMARY = "hours of fragmentation (Philly), with consolidation, against best fit"
+PUBLISHED = 119.2  # hours, greedy consolidation with 353 moves
+
+
+@dataclass(slots=True)
+class Watch:
+    """Hours in which, after a pass, the head waits although enough cards are free in all."""
+
+    seconds: float = 0.0
+    _since: float = 0.0
+    _waits: bool = False
+
+    def __call__(self, snapshot: Snapshot, decision: Decision) -> None:
+        if self._waits:
+            self.seconds += snapshot.now - self._since
+        shapes = {job.job_id: job.shapes for job in snapshot.waiting}
+        free = sum(card.free for node in snapshot.nodes for card in node.cards)
+        for start in decision.starts:
+            free -= sum(shape.amount for shape in shapes[start.job_id])
+        head = shapes.get(decision.head or "", ())
+        self._since = snapshot.now
+        self._waits = bool(head) and free >= sum(shape.amount for shape in head)
+
+
+def run(options: Options) -> Iterator[Row]:
+    try:
+        tenancy = read_philly()
+    except Missing as missing:
+        note(str(missing))
+        return
+    jobs = tenancy.jobs[:5000] if options.quick else tenancy.jobs
+    plain = easy(jobs, sum(tenancy.nodes.values()))
+    hours, moves, wait = _measure(jobs, tenancy)
+    anchor = plain.fragmented / 3600
+    goal = Goal("at most", 80, "h")
+    yield Row("fragmented (h)", hours, anchor, "pooled EASY, best fit", goal)
+    yield Row("fragmented (h)", hours, PUBLISHED, "greedy consolidation, 353 moves")
+    yield Row("moves", moves, 353, "greedy consolidation", Goal("at most", 250, "moves"))
+    goal = Goal("at most", 2400, "s")
+    yield Row("average wait (s)", wait, 2481, "greedy consolidation", goal)
+
+
+def _measure(jobs: Sequence[Tenanted], tenancy: Tenancy) -> tuple[float, int, float]:
+    watch = Watch()
+    outcome = replay(jobs, tenancy, replace(RULES, consolidate=True), watch)
+    waits = by_tenant(jobs, outcome.starts)
+    average = fmean(wait for own in waits.values() for wait in own)
+    return watch.seconds / 3600, outcome.moves, average

@@ -1,0 +1,161 @@
+"""The traces that are replayed, read as they are defined in the data folder's README."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from danlu.sched.api import CardState, NodeState, TaskShape
+
+WINDOWS = (1981, 2756, 4299, 8850, 3316, 2714, 5228, 7762, 4022, 7085)
+WINDOW = 1024
+NODE_CARDS = 8
+
+
+class Missing(Exception):
+    """The workload is not there; the text says how to get it."""
+
+
+def data_folder() -> Path:
+    beside = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+    return Path(os.environ.get("DANLU_DATA") or beside)
+
+
+def find(name: str) -> Path:
+    path = data_folder() / name
+    if not path.is_file():
+        raise Missing(f"no workload at {path}; DANLU_DATA names the folder that has {name}")
+    return path
+
+
+# -- parallel jobs on one machine (Standard Workload Format) ---------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rigid:
+    submit: int
+    run: int
+    width: int  # processors
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    width: int
+    jobs: Sequence[Rigid]
+
+    def windows(self, count: int) -> list[Sequence[Rigid]]:
+        """The published windows; on a shorter trace, as many spread evenly over it."""
+        starts: Sequence[int] = WINDOWS
+        if len(self.jobs) < max(WINDOWS) + WINDOW:
+            last = max(0, len(self.jobs) - WINDOW)
+            starts = [last * place // max(1, len(WINDOWS) - 1) for place in range(len(WINDOWS))]
+        return [self.jobs[start : start + WINDOW] for start in starts[:count]]
+
+    def node(self) -> NodeState:
+        return NodeState("machine", self.width, 0, self.width, 0)
+
+
+def read_swf(path: Path) -> Machine:
+    """Field 1 id, 2 submit, 4 run time, 5 processors. What never ran is left out."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise Missing(f"{path} cannot be read: {error.strerror}") from None
+    jobs, header = [], {}
+    for number, line in enumerate(lines, 1):
+        if line.startswith(";"):
+            name, _, value = line.strip("; ").partition(":")
+            header[name.strip()] = value.strip()
+        elif line.strip():
+            job = _rigid(line.split(), path, number)
+            if job.run >= 0 and job.width > 0:
+                jobs.append(job)
+    if not jobs:
+        raise Missing(f"{path} has no jobs in Standard Workload Format")
+    jobs.sort(key=lambda job: job.submit)
+    widest = max(job.width for job in jobs)
+    stated = [int(header[key]) for key in ("MaxProcs", "MaxNodes") if header.get(key, "").isdigit()]
+    return Machine(max([widest, *stated[:1]]), jobs)
+
+
+def _rigid(fields: Sequence[str], path: Path, number: int) -> Rigid:
+    try:
+        submit, run, width = (int(float(fields[place])) for place in (1, 3, 4))
+    except (IndexError, ValueError):
+        raise Missing(f"{path}:{number}: not a line of Standard Workload Format") from None
+    return Rigid(submit, max(1, run) if run >= 0 else run, width)
+
+
+# -- jobs of several tenants on GPU nodes ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tenanted:
+    submit: int
+    run: int
+    cards: int
+    tenant: str
+
+    @property
+    def shapes(self) -> tuple[TaskShape, ...]:
+        return gang(self.cards)
+
+
+@dataclass(frozen=True, slots=True)
+class Tenancy:
+    jobs: Sequence[Tenanted]  # by submit, duration, cards
+    nodes: dict[str, int]  # tenant -> how many are its own
+
+
+_SINCE = datetime(2017, 10, 1, tzinfo=UTC)
+_UNTIL = datetime(2017, 12, 1, tzinfo=UTC)
+_LOAD = 0.8
+_gangs: dict[int, tuple[TaskShape, ...]] = {}
+
+
+def gang(cards: int) -> tuple[TaskShape, ...]:
+    """At most a node's cards sit on one node; more take whole nodes and a remainder."""
+    if cards not in _gangs:
+        whole, rest = divmod(cards, NODE_CARDS)
+        shapes = [TaskShape(0, 0, NODE_CARDS)] * whole + ([TaskShape(0, 0, rest)] if rest else [])
+        _gangs[cards] = tuple(shapes)
+    return _gangs[cards]
+
+
+def read_philly() -> Tenancy:
+    with find("philly/philly_vc.csv").open(newline="") as file:
+        listed = {row["vc"]: int(row["node num"]) for row in csv.DictReader(file)}
+    jobs = []
+    with find("philly/philly.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            job = _tenanted(row)
+            if job is not None and job.cards <= NODE_CARDS * listed.get(job.tenant, 0):
+                jobs.append(job)
+    jobs.sort(key=lambda job: (job.submit, job.run, job.cards))
+    span = (_UNTIL - _SINCE).total_seconds()
+    nodes = {}
+    for tenant in sorted({job.tenant for job in jobs}):
+        own = [job for job in jobs if job.tenant == tenant]
+        work = sum(job.run * job.cards for job in own) / span / _LOAD / NODE_CARDS
+        largest = max(job.cards for job in own) / NODE_CARDS
+        nodes[tenant] = max(math.ceil(largest), math.ceil(work))
+    return Tenancy(jobs, nodes)
+
+
+def _tenanted(row: dict[str, str]) -> Tenanted | None:
+    at = datetime.strptime(row["timestamp"], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    cards = int(float(row["num_gpus"]))
+    if not _SINCE <= at < _UNTIL or cards <= 0:
+        return None
+    run = max(1, int(float(row["duration"])))
+    return Tenanted(int((at - _SINCE).total_seconds()), run, cards, row["cluster"])
+
+
+def gpu_nodes(count: int) -> list[NodeState]:
+    cards = tuple(CardState(index, "GPU") for index in range(NODE_CARDS))
+    return [NodeState(f"n{number:03d}", 0, 0, 0, 0, cards) for number in range(count)]

@@ -1,0 +1,171 @@
+"""Routes for signing in and out, one's password, one's sessions and tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from pydantic import BaseModel, Field
+
+from danlu.access.gate import Asker, Principal
+from danlu.access.passwords import LONGEST, SHORTEST
+from danlu.access.tokens import LONGEST_SECONDS, USUAL_SECONDS
+from danlu.api.problems import ApiProblem, told
+from danlu.api.services import Asks, Barely, Our, address_of
+from danlu.store.rows import TokenRow
+
+router = APIRouter(tags=["session"])
+Values = dict[str, Any]
+PLAIN = r"^[^\x00]*$"
+
+
+class LoginAnswer(BaseModel):
+    token: str
+    user: str
+    must_change_password: bool
+
+
+class Me(BaseModel):
+    user: str
+    role: str = Field(examples=["member"])
+    groups: list[str]
+    leads: list[str] = Field(description="groups one leads")
+    scope: str = Field(description="of the token: `all`, or `read` for one that changes nothing")
+    must_change_password: bool
+
+
+class Token(BaseModel):
+    id: str
+    kind: str = Field(description="`session`: from a sign-in; `personal`; `machine`: the server's")
+    label: str
+    scope: str
+    created_at: float
+    expires_at: float | None
+    last_used_at: float | None = Field(description="to the hour")
+    address: str = Field(description="where it was made from")
+    current: bool = Field(description="the one this request came with")
+
+
+class TokenList(BaseModel):
+    tokens: list[Token]
+
+
+class NewToken(Token):
+    token: str = Field(description="shown this once")
+
+
+class Ended(BaseModel):
+    ended: int
+
+
+class Login(BaseModel):
+    user: str = Field(min_length=1, max_length=200, pattern=PLAIN)
+    password: str = Field(min_length=1, max_length=LONGEST)
+
+
+class NewPassword(BaseModel):
+    old: str = Field(min_length=1, max_length=LONGEST)
+    new: str = Field(min_length=SHORTEST, max_length=LONGEST)
+
+
+class TokenOrder(BaseModel):
+    label: str = Field("", max_length=200)
+    scope: str = Field("all", pattern="^(all|read)$")
+    expires_in: float = Field(
+        USUAL_SECONDS, ge=1, le=LONGEST_SECONDS, description="seconds; 90 days if left out"
+    )
+
+
+@router.post("/login", response_model=LoginAnswer, responses=told(400, 413))
+async def login(asked: Login, request: Request, our: Our) -> Values:
+    """Turns a name and a password into a token that lasts 30 days from its last use."""
+    token, user = await our.gate.login(asked.user, asked.password, address_of(request))
+    return {"token": token, "user": user.name, "must_change_password": user.must_change}
+
+
+@router.post("/logout", response_model=Me, responses=told(409))
+async def logout(request: Request, our: Our, who: Barely) -> Values:
+    """Ends the token this request comes with."""
+    await our.accounts.tokens.logout(Asker(who, address_of(request)))
+    return me_view(who)
+
+
+@router.post("/password", response_model=Me, responses=told(400, 413))
+async def password(asked: NewPassword, request: Request, our: Our, who: Barely) -> Values:
+    """Changes one's own password; the one-time password and other sessions end with it."""
+    asker = Asker(who, address_of(request))
+    if not await our.gate.change_password(asker, asked.old, asked.new):
+        raise ApiProblem(403, "wrong_password", "The old password is wrong", "原密码错误")
+    return {**me_view(who), "must_change_password": False}
+
+
+@router.get("/whoami", response_model=Me)
+async def whoami(who: Barely) -> Values:
+    """Who the token belongs to, and what it may do."""
+    return me_view(who)
+
+
+@router.get("/sessions", response_model=TokenList)
+async def sessions(our: Our, asks: Asks) -> Values:
+    """Lists where one is signed in."""
+    rows = await our.accounts.tokens.of(asks)
+    return {"tokens": [token_view(row, asks.who) for row in rows if row.kind == "session"]}
+
+
+@router.delete("/sessions", response_model=Ended)
+async def end_sessions(our: Our, asks: Asks) -> Values:
+    """Signs out everywhere else."""
+    return {"ended": await our.accounts.tokens.end_sessions(asks)}
+
+
+@router.get("/tokens", response_model=TokenList)
+async def tokens(
+    our: Our,
+    asks: Asks,
+    user: Annotated[
+        str | None, Query(max_length=200, pattern=PLAIN, description="an admin may name another")
+    ] = None,
+) -> Values:
+    """Lists one's tokens; the tokens themselves are kept nowhere."""
+    rows = await our.accounts.tokens.of(asks, user)
+    return {"tokens": [token_view(row, asks.who) for row in rows]}
+
+
+@router.post("/tokens", status_code=201, response_model=NewToken, responses=told(400, 409, 413))
+async def make_token(order: TokenOrder, our: Our, asks: Asks) -> Values:
+    """Makes a personal token for scripts. It is shown this once."""
+    made = await our.accounts.tokens.make(asks, order.label, order.scope, order.expires_in)
+    return {**token_view(made[1], asks.who), "token": made[0]}
+
+
+@router.delete("/tokens/{id}", response_model=Token, responses=told(409))
+async def revoke_token(
+    id: Annotated[str, Path(max_length=64, pattern=PLAIN)], our: Our, asks: Asks
+) -> Values:
+    """Ends a token at once, and whatever is open with it."""
+    return token_view(await our.accounts.tokens.revoke(asks, id), asks.who)
+
+
+def me_view(who: Principal) -> Values:
+    return {
+        "user": who.name,
+        "role": who.role,
+        "groups": sorted(who.groups),
+        "leads": sorted(who.leads),
+        "scope": who.scope,
+        "must_change_password": who.must_change,
+    }
+
+
+def token_view(row: TokenRow, who: Principal) -> Values:
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "label": row.label,
+        "scope": row.scope,
+        "created_at": row.created_at,
+        "expires_at": row.expires_at,
+        "last_used_at": row.last_used_at,
+        "address": row.address,
+        "current": row.id == who.token_id,
+    }

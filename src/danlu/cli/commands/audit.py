@@ -1,0 +1,53 @@
+"""`danlu audit`: who did what to what, when and from where."""
+
+from __future__ import annotations
+
+import sys
+
+from danlu.cli.formats import clock, moment_of
+from danlu.cli.options import UsageError
+from danlu.cli.table import write_table
+from danlu.cli.texts import pick, t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from danlu.cli.options import Args
+    from danlu.cli.session import Session
+
+
+def audit(session: Session, args: Args) -> int:
+    """Oldest first, like every log; the newest of them."""
+    page = session.client.people.audit(
+        actor=args.get("by"),
+        act=args.get("act"),
+        thing=args.get("thing"),
+        since=_since(args),
+        limit=args.integer("limit"),
+    )
+    if session.json:
+        return session.print_json(page)
+    lines = page["lines"][::-1]
+    if not lines:
+        sys.stdout.write(t("audit.none") + "\n")
+        return 0
+    if page["next"] is not None:
+        sys.stdout.write(t("audit.more", limit=len(lines) * 2) + "\n")
+    heads = ("at", "actor", "act", "address", "what")
+    write_table(
+        [t(f"audit.head_{head}") for head in heads],
+        [
+            [clock(each["at"]), each["actor"], each["act"], each["address"] or "-", pick(each, "")]
+            for each in lines
+        ],
+    )
+    return 0
+
+
+def _since(args: Args) -> float | None:
+    given = args.get("since")
+    if given is None:
+        return None
+    at = moment_of(given)
+    if at is None:
+        raise UsageError("usage.not_a_moment", "audit", option="--since", value=given)
+    return at

@@ -1,0 +1,124 @@
+"""`danlu volume`: which folders of the machine tasks may see, and who may."""
+
+from __future__ import annotations
+
+import sys
+
+from danlu.cli import codes
+from danlu.cli.options import UsageError
+from danlu.cli.table import printable, write_table
+from danlu.cli.texts import t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from danlu.cli.options import Args
+    from danlu.cli.session import Session
+    from danlu.sdk import model
+
+_WORDS = {"list": 0, "show": 1, "add": 2, "set": 1, "remove": 1}
+_PAIRS = (("read-only", "writable"), ("everywhere", "on-request"))
+
+
+def volume(session: Session, args: Args) -> int:
+    verb, *words = args.words
+    if _WORDS.get(verb) != len(words):
+        raise UsageError("usage.too_few", "volume", arguments=args.command.arguments)
+    client = session.client
+    if verb == "list":
+        return _list(session)
+    if verb == "show":
+        found = client.volume(words[0])
+    elif verb == "add":
+        found = client.add_volume({"name": words[0], "source": words[1], **_values(args)})
+    elif verb == "set":
+        changes = _values(args)
+        if not changes:
+            raise UsageError("volume.no_change", "volume")
+        found = client.change_volume(words[0], changes)
+    else:
+        found = client.remove_volume(words[0])
+    if session.json:
+        return session.print_json(found)
+    if verb in ("show", "add", "set"):
+        _show(found)
+    else:
+        sys.stdout.write(t("volume.gone", name=found["name"]) + "\n")
+    return codes.OK
+
+
+def _values(args: Args) -> dict[str, Any]:
+    """The options as the API's keys; what was not given is left as it is."""
+    values: dict[str, Any] = {}
+    for name in ("source", "path", "tier", "note"):
+        given = args.get(name)
+        if given is not None:
+            values[name] = given
+    for yes, no in _PAIRS:
+        if args.flag(yes) and args.flag(no):
+            raise UsageError("usage.not_both", "volume", one=f"--{yes}", other=f"--{no}")
+        if args.flag(yes) or args.flag(no):
+            values[yes.replace("-", "_")] = args.flag(yes)
+    for name, key in (("group", "groups"), ("user", "users"), ("node", "nodes")):
+        if args.flag(name):
+            values[key] = args.all(name)
+    if args.flag("everybody"):
+        values |= {"groups": [], "users": []}
+    if args.flag("all-nodes"):
+        values["nodes"] = []
+    return values
+
+
+def _list(session: Session) -> int:
+    volumes = session.client.volumes()
+    if session.json:
+        return session.print_json({"volumes": volumes})
+    heads = ["name", "path", "rights", "where", "who", "tier", "note"]
+    rows = [
+        [
+            each["name"],
+            each["path"],
+            _rights(each),
+            ", ".join(each["nodes"]) or t("volume.all_nodes"),
+            _who(each),
+            each["tier"],
+            each["note"],
+        ]
+        for each in volumes
+    ]
+    write_table([t(f"volume.head.{head}") for head in heads], rows)
+    return codes.OK
+
+
+def _show(found: model.Volume) -> None:
+    lines = [
+        ("name", found["name"]),
+        ("path", found["path"]),
+        ("source", found.get("source") or ""),
+        ("rights", _rights(found)),
+        ("when", t("volume.everywhere" if found["everywhere"] else "volume.on_request")),
+        ("where", ", ".join(found["nodes"]) or t("volume.all_nodes")),
+        ("who", _who(found)),
+        ("tier", found["tier"]),
+        ("note", found["note"]),
+        ("declared", found["declared"]),
+    ]
+    for head, text in lines:
+        if text:
+            sys.stdout.write(f"{t(f'volume.head.{head}')}: {printable(text)}\n")
+
+
+def _rights(found: model.Volume) -> str:
+    return t("volume.read_only" if found["read_only"] else "volume.writable")
+
+
+def _who(found: model.Volume) -> str:
+    if not found["usable"]:
+        mine = t("volume.not_you")
+    elif found.get("groups") is None:
+        return t("volume.you")
+    else:
+        mine = ""
+    limited = [*(found.get("groups") or ()), *(found.get("users") or ())]
+    return " ".join([", ".join(limited) or t("volume.everybody"), mine]).strip()

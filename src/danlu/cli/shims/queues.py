@@ -1,0 +1,60 @@
+"""Queues by what people call them: an alias of their own, a name, or the beginning of one."""
+
+from __future__ import annotations
+
+import os
+
+from danlu.cli.shims.trouble import Trouble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def names(client: Any) -> list[str]:
+    from danlu.sdk.errors import ApiError
+
+    try:
+        found = client.queues()
+    except (AttributeError, ApiError):
+        return ["default"]
+    return [str(queue["name"]) for queue in found] or ["default"]
+
+
+def find(client: Any, asked: str) -> str:
+    """Raises Trouble where nothing, or more than one, is meant."""
+    alias = aliases().get(asked)
+    if alias:
+        return alias
+    known = names(client)
+    if asked in known:
+        return asked
+    meant = [name for name in known if name.startswith(asked)]
+    if len(meant) == 1:
+        return meant[0]
+    listed = ", ".join(meant or known)
+    if meant:
+        raise Trouble(
+            f"queue {asked!r} could be any of: {listed}", f"队列 {asked!r} 可能是：{listed}", 2
+        )
+    raise Trouble(
+        f"there is no queue {asked!r}; there are: {listed}",
+        f"没有队列 {asked!r}；现有：{listed}",
+        2,
+    )
+
+
+def aliases() -> dict[str, str]:
+    """Lines of `alias = queue` in the user's or the machine's file."""
+    found: dict[str, str] = {}
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    for path in ("/etc/danlu/queues", f"{base}/danlu/queues"):
+        try:
+            with open(path) as file:
+                for line in file:
+                    alias, equals, queue = line.partition("#")[0].partition("=")
+                    if equals:
+                        found[alias.strip()] = queue.strip()
+        except OSError:
+            continue
+    return found

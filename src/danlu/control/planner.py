@@ -1,0 +1,159 @@
+"""What the scheduler is asked, and by which rules: the live side of `decide()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import overload
+
+from danlu.control.active import Active, places_of
+from danlu.control.driver import current
+from danlu.control.rooms import Rooms, now
+from danlu.sched.api import (
+    Decision,
+    Explanation,
+    Policy,
+    Quotas,
+    Running,
+    Snapshot,
+    Start,
+    Waiting,
+)
+from danlu.sched.decide import decide
+from danlu.sched.explain import explain
+from danlu.sched.mix import MixLearner
+
+LOOKED_AT = 1000  # jobs that one pass thinks about one by one
+
+
+class Planner:
+    def __init__(self, rooms: Rooms, policy: Policy, quotas: Quotas) -> None:
+        self.policy = policy
+        self.quotas = quotas
+        self._rooms = rooms
+        self._known: dict[str, tuple[float | None, Running]] = {}  # by attempt
+        self._memory: Mapping[str, object] = {}
+        self._last: Decision | None = None  # of a pass after which everybody else waits
+        self._learner = MixLearner() if _learns(policy) else None
+
+    def snapshot(self) -> Snapshot:
+        """A picture that stays as it is, whatever happens next."""
+        rooms = self._rooms
+        return self._picture(list(rooms.queue.waiting), tuple(self._running()))
+
+    def decide(self) -> Decision:
+        rooms = self._rooms
+        decision = decide(self._picture(rooms.queue.waiting, _Late(self._running)), self.policy)
+        self._memory = decision.memory
+        self._last = None if decision.starts else decision
+        return decision
+
+    def explain(self, job_id: str) -> Explanation:
+        """The last decision still stands as long as nothing has changed since."""
+        last = None if self._rooms.wake.is_set() else self._last
+        return explain(self.snapshot(), self.policy, job_id, decision=last)
+
+    def start_of(self, job: Active) -> Start | None:
+        """Where a job that is not queued yet would start, if nobody else waits."""
+        row = job.row
+        waiting = Waiting(
+            job.id,
+            "",
+            row.owner,
+            0,
+            row.priority,
+            job.shapes,
+            group=row.group,
+            queue=row.queue,
+            kind=row.kind,
+        )
+        decision = decide(self._picture([waiting], _Late(self._running)), self.policy)
+        return decision.starts[0] if decision.starts else None
+
+    def asked(self, job: Active) -> None:
+        """Remembers what people ask for, where the order of placing learns from it."""
+        if self._learner is not None:
+            for shape in job.shapes:
+                self._learner.add(shape)
+
+    def _picture(self, waiting: Sequence[Waiting], running: Sequence[Running]) -> Snapshot:
+        rooms = self._rooms
+        return Snapshot(
+            now(),
+            rooms.ledger.states(),
+            waiting,
+            running,
+            dict(rooms.queue.array_active),
+            self.quotas,
+            mix=self._learner.mix if self._learner is not None else None,
+            memory=self._memory,
+        )
+
+    def _running(self) -> list[Running]:
+        """One value a running job, made once."""
+        known, fresh = self._known, {}
+        for attempt_id, job in self._rooms.attempts.items():
+            started = current(job).started_at
+            kept = known.get(attempt_id)
+            if kept is None or kept[0] != started:
+                kept = (started, _running(job))
+            fresh[attempt_id] = kept
+        self._known = fresh
+        return [running for _, running in fresh.values()]
+
+
+class _Late(Sequence[Running]):
+    """Made only when somebody looks: most passes end before that."""
+
+    def __init__(self, make: Callable[[], list[Running]]) -> None:
+        self._make = make
+        self._made: list[Running] | None = None
+
+    @property
+    def _all(self) -> list[Running]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Running]:
+        return iter(self._all)
+
+    @overload
+    def __getitem__(self, index: int) -> Running: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Running]: ...
+    def __getitem__(self, index: int | slice) -> Running | Sequence[Running]:
+        return self._all[index]
+
+
+def _learns(policy: Policy) -> bool:
+    return "learned" in {policy.place, *(rules.place for rules in policy.queues.values())}
+
+
+def _running(job: Active) -> Running:
+    attempt = current(job)
+    row = job.row
+    since = attempt.started_at or attempt.created_at
+    limit = job.spec.time_limit
+    places = places_of(attempt)
+    cards: dict[str, tuple[int, ...]] = {}
+    for place in places:
+        if place.cards:
+            cards[place.node] = (*cards.get(place.node, ()), *place.cards)
+    return Running(
+        job.id,
+        row.ref,
+        row.owner,
+        since,
+        since + limit if limit is not None else None,
+        cards,
+        job.shapes,
+        places,
+        group=row.group,
+        queue=row.queue,
+        kind=row.kind,
+        name=row.name,
+        priority=row.priority,
+    )

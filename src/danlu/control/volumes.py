@@ -1,0 +1,256 @@
+"""Volumes: which folders of the machine tasks may see, who may, and where they exist.
+
+Jobs name volumes, never folders. Three kinds: built in (a user's own, those of their groups),
+declared in danlu.toml, and declared by an admin while the server runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from danlu.access.identities import Person
+from danlu.control.settings import Settings, VolumeConfig
+from danlu.engines.api import HostMount, Refused
+from danlu.spec.errors import Finding
+from danlu.spec.job import JobSpec, Mount, Role
+from danlu.store.rows import VolumeRow
+
+HOME = "userhome"
+USER = "user"
+SHARE = "share"
+BUILT_IN = (HOME, USER, SHARE)
+SHARE_OF = f"{SHARE}."  # share.GROUP is the volume of a group
+AREA = "volumes"  # the part of the data folder that volumes may be in
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """One volume as one person sees it."""
+
+    config: VolumeConfig
+    source: str  # without links: what it was when it was declared
+    target: str
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+
+class Volumes:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._data = real_path(settings.data)
+        self._files = {name: v for name, v in settings.volumes.items() if name not in BUILT_IN}
+        self._roots = {name: v for name, v in settings.volumes.items() if name in BUILT_IN}
+        share, user = self._roots.get(SHARE), self._roots.get(USER)
+        own = f"{self._data}/{AREA}/share"
+        self.share_root = own if share is None else real_path(share.source)
+        self.user_root = None if user is None else real_path(user.source)
+        self._made: dict[str, VolumeConfig] = {}
+        self._real: dict[str, str] = {}
+        self._find_folders()
+
+    # -- the catalogue ------------------------------------------------------------------------
+
+    def take_over(self, rows: Iterable[VolumeRow]) -> None:
+        """What the admin declared by command. A name that danlu.toml has too is the file's."""
+        self._made = {row.name: config_of(row) for row in rows if row.name not in self._files}
+        self._find_folders()
+
+    def put(self, row: VolumeRow) -> None:
+        self._made[row.name] = config_of(row)
+        self._find_folders()
+
+    def remove(self, name: str) -> None:
+        self._made.pop(name, None)
+
+    def _find_folders(self) -> None:
+        """Links are followed here and never again: who could put one there later gains nothing."""
+        for volume in self.catalogue().values():
+            self._real[volume.name] = real_path(volume.source)
+
+    def catalogue(self) -> dict[str, VolumeConfig]:
+        return {**self._made, **self._files}
+
+    @property
+    def limited(self) -> frozenset[str]:
+        """Those that exist on some nodes only."""
+        return frozenset(v.name for v in self.catalogue().values() if v.nodes)
+
+    def by_node(self, nodes: Iterable[str]) -> dict[str, frozenset[str]]:
+        limited = [v for v in self.catalogue().values() if v.nodes]
+        return {
+            node: frozenset(volume.name for volume in limited if node in volume.nodes)
+            for node in nodes
+        }
+
+    # -- for a person -------------------------------------------------------------------------
+
+    def usable(self, person: Person) -> dict[str, Volume]:
+        """Everything a person may mount, by name."""
+        found = {volume.name: volume for volume in self._own(person)}
+        for config in self.catalogue().values():
+            if may_use(config, person):
+                found[config.name] = Volume(config, self._real[config.name], config.target)
+        return found
+
+    def find(self, name: str, person: Person) -> Volume | None:
+        config = self.catalogue().get(name)
+        if config is not None:
+            real = self._real[name]
+            return Volume(config, real, config.target) if may_use(config, person) else None
+        return next((volume for volume in self._own(person) if volume.name == name), None)
+
+    def _own(self, person: Person) -> Iterable[Volume]:
+        home = f"{self._data}/home/{person.name}"
+        me = person.name
+        yield self._built_in(HOME, home, "/userhome", HOME, me)
+        root = self.user_root
+        source = home if root is None else f"{root}/{me}"
+        yield self._built_in(USER, source, f"/mnt/user/{me}", USER, me)
+        for group in person.groups:
+            source, target = f"{self.share_root}/{group}", f"/mnt/share/{group}"
+            yield self._built_in(SHARE_OF + group, source, target, SHARE, group)
+
+    def _built_in(self, name: str, source: str, target: str, root: str, owner: str) -> Volume:
+        given = self._roots.get(root)
+        config = VolumeConfig(
+            name,
+            Path(source),
+            target,
+            everywhere=True,
+            groups=(owner,) if root == SHARE else (),
+            users=(owner,) if root != SHARE else (),
+            declared="built-in",
+        )
+        if given is not None:
+            config = replace(
+                config,
+                read_only=given.read_only,
+                everywhere=given.everywhere,
+                tier=given.tier,
+                note=given.note,
+            )
+        return Volume(config, source, target)
+
+    # -- for a task ---------------------------------------------------------------------------
+
+    def mounts(self, role: Role, person: Person, node: str) -> tuple[HostMount, ...]:
+        """What a task sees: what everybody has, then the job's own, perhaps at another path."""
+        asked = {mount.volume for mount in role.mounts}
+        mounts = []
+        for volume in self.usable(person).values():
+            here = not volume.config.nodes or node in volume.config.nodes
+            if volume.name == HOME or (
+                volume.config.everywhere and here and volume.name not in asked
+            ):
+                mounts.append(_mount(volume, volume.target))
+        for mount in role.mounts:
+            found = self.find(mount.volume, person)
+            if found is None:
+                raise Refused(f"volume {mount.volume} is not for {person.name} (any more)")
+            if found.name == HOME and mount.path == found.target:
+                continue  # it is there already
+            mounts.append(_mount(found, mount.path, mount.read_only, mount.folder))
+        return tuple(mounts)
+
+    def findings(self, spec: JobSpec, person: Person, nodes: Collection[str]) -> list[Finding]:
+        """What is wrong with the mounts of a job, before it is accepted."""
+        found: list[Finding] = []
+        for role in spec.roles:
+            common = set(nodes)
+            for index, mount in enumerate(role.mounts):
+                volume = self.find(mount.volume, person)
+                problem = self._problem(mount, volume, person, nodes)
+                if problem is None and volume is not None and volume.config.nodes:
+                    common &= set(volume.config.nodes)
+                    if not common:
+                        problem = (
+                            f"exists on {', '.join(volume.config.nodes)} only, and no node has all "
+                            "the volumes the job asks for",
+                            f"只在 {'、'.join(volume.config.nodes)} 上存在，"
+                            "没有节点同时拥有任务要求的所有存储卷",
+                        )
+                if problem is not None:
+                    found.append(Finding(("mounts", index, "volume"), mount.volume, *problem))
+        return found
+
+    def _problem(
+        self, mount: Mount, volume: Volume | None, person: Person, nodes: Collection[str]
+    ) -> tuple[str, str] | None:
+        if volume is None:
+            # The same words for what is another's and for what is not there.
+            known = sorted(self.usable(person))
+            return (
+                f"is not a volume you may use; there are: {', '.join(known)}",
+                f"不是你可用的存储卷；可用的有：{'、'.join(known)}",
+            )
+        if mount.path == "/userhome" and volume.name != HOME:
+            return (
+                "cannot be mounted at /userhome: that is the home of every task; choose another "
+                "path",
+                "不能挂载到 /userhome：那是每个任务的用户目录；请换一个路径",
+            )
+        if volume.config.nodes and not set(nodes) & set(volume.config.nodes):
+            there = ", ".join(volume.config.nodes)
+            return (
+                f"exists on {there} only, and there is no such node here; ask the admin",
+                f"只在 {there} 上存在，这里没有这样的节点；请联系管理员",
+            )
+        return None
+
+    def hides(self, workdir: str | None, person: Person) -> bool:
+        """Is it a folder of the server's own, which no task ever sees?"""
+        if workdir is None or not workdir.startswith("/"):
+            return False
+        path = os.path.normpath(workdir)
+        if not below(path, self._data) and not below(path, str(self._settings.data)):
+            return False
+        own = [volume.source for volume in self.usable(person).values()]
+        return not any(below(path, source) for source in own)
+
+
+def may_use(volume: VolumeConfig, person: Person) -> bool:
+    if not volume.groups and not volume.users:
+        return True
+    return person.name in volume.users or any(group in person.groups for group in volume.groups)
+
+
+def real_path(path: str | Path) -> str:
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return os.path.normpath(path)
+
+
+def below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _mount(volume: Volume, target: str, read_only: bool = False, folder: str = "") -> HostMount:
+    read_only = read_only or volume.config.read_only
+    source = volume.source
+    if folder:
+        source = real_path(f"{source}/{folder}")
+        if not below(source, real_path(volume.source)):
+            raise Refused(f"folder {folder} of volume {volume.name} leads out of the volume")
+    return HostMount(volume.name, source, target, read_only)
+
+
+def config_of(row: VolumeRow) -> VolumeConfig:
+    return VolumeConfig(
+        row.name,
+        Path(row.source),
+        row.target,
+        row.read_only,
+        row.everywhere,
+        tuple(row.groups),
+        tuple(row.users),
+        tuple(row.nodes),
+        row.tier,
+        row.note,
+        "command",
+    )

@@ -1,0 +1,186 @@
+"""Into a container: its namespaces, its cgroups, its identity, its filter of system calls."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import time
+
+from danlu.engines.local.container import confine, holder
+from danlu.engines.local.keeper import linux
+
+_KINDS = ("user", "ipc", "uts", "net", "cgroup", "pid", "mnt")  # mnt last: it hides the others
+_HOLDER_PATIENCE = 5.0  # seconds
+_OOM_FILES = ("memory.oom_control", "memory.events")
+
+_libc = ctypes.PyDLL(None, use_errno=True)
+
+
+class Container:
+    """A running container, by descriptors that stay good once its root is ours."""
+
+    def __init__(self, pid: int, name: str) -> None:
+        self._ended = os.pidfd_open(pid)
+        _wait_for_holder(pid, name)
+        self._spaces = [
+            os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)
+            for kind in _KINDS
+            if _another(pid, kind)
+        ]
+        self.own_users = _another(pid, "user")
+        self._uids = _read_map(pid, "uid_map")
+        self._gids = _read_map(pid, "gid_map")
+        folders = _cgroups(pid)
+        self._doors = _open_all([f"{folder}/cgroup.procs" for folder in folders], os.O_WRONLY)
+        memory = [f"{folder}/{name}" for folder in folders for name in _OOM_FILES]
+        self._ooms = _open_all(memory, os.O_RDONLY)
+        self.memory_folder = next((f for f in folders if _has_memory(f)), "")
+        self._filters = confine.filters_of(pid)
+        # What Starter knows as a cgroup.
+        self.folders: list[str] = []
+        self.inside = None
+
+    def join(self) -> None:
+        """Everything but the keeper's own pid; what it starts from now on is inside."""
+        for space in self._spaces:
+            if _libc.setns(space, 0) < 0:
+                number = ctypes.get_errno()
+                raise OSError(number, f"cannot enter the container: {os.strerror(number)}")
+            os.close(space)
+        os.chdir("/")
+
+    def user(self, uid: int) -> int:
+        return _inside(self._uids, uid, "user")
+
+    def group(self, gid: int) -> int:
+        return _inside(self._gids, gid, "group")
+
+    # -- what a cgroup does for processes that are started -------------------------------------
+
+    def enter(self) -> None:
+        """In a new child: from here on it is confined as the container is."""
+        for door in self._doors:
+            with contextlib.suppress(OSError):
+                os.write(door, b"0")
+        confine.install(self._filters)
+
+    def leave(self) -> None:
+        """The keeper itself never went in."""
+
+    def remove(self) -> None:
+        """Its runtime does."""
+
+    # -- its end ------------------------------------------------------------------------------
+
+    def takes_processes(self) -> bool:
+        """False: its first process is ending, and that is what ended all the others."""
+        try:
+            pid = os.fork()
+        except OSError:  # the kernel starts nothing in a pid namespace without its first
+            return False
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        return True
+
+    def end(self) -> None:
+        """The kernel ends every process in it. Needs no daemon."""
+        with contextlib.suppress(OSError):
+            signal.pidfd_send_signal(self._ended, signal.SIGKILL)
+
+    def wait(self, patience: float) -> bool:
+        poll = select.poll()
+        poll.register(self._ended, select.POLLIN)
+        return bool(poll.poll(patience * 1000))
+
+    def oom_kills(self) -> int:
+        for file in self._ooms:
+            with contextlib.suppress(OSError, ValueError):
+                lines = os.pread(file, 4096, 0).decode().splitlines()
+                counters = dict(line.split() for line in lines)
+                return int(counters.get("oom_kill", 0))
+        return 0
+
+
+def _wait_for_holder(pid: int, name: str) -> None:
+    """Runtimes answer a moment before their own code has given way to it."""
+    wanted = [holder.INSIDE.encode(), name.encode()]
+    limit = time.monotonic() + _HOLDER_PATIENCE
+    while linux.read(f"/proc/{pid}/cmdline").split(b"\0")[:2] != wanted:
+        if time.monotonic() > limit:
+            raise OSError(
+                f"process {pid} is not the container's first: its runtime counts processes "
+                "differently; a server inside a container cannot use the runtime outside"
+            )
+        time.sleep(0.001)
+
+
+def _another(pid: int, kind: str) -> bool:
+    try:
+        theirs = os.readlink(f"/proc/{pid}/ns/{kind}")
+    except FileNotFoundError:  # a kernel without it
+        return False
+    return theirs != os.readlink(f"/proc/self/ns/{kind}")
+
+
+def _lines(path: str) -> list[str]:
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        return file.read().splitlines()
+
+
+def _read_map(pid: int, name: str) -> list[tuple[int, int, int]]:
+    lines = _lines(f"/proc/{pid}/{name}")
+    return [(int(a), int(b), int(c)) for a, b, c in (line.split() for line in lines)]
+
+
+def _inside(ranges: list[tuple[int, int, int]], outside: int, what: str) -> int:
+    for first, host, count in ranges:
+        if host <= outside < host + count:
+            return first + outside - host
+    raise OSError(f"{what} {outside} does not exist in this container: its runtime does not map it")
+
+
+def _open_all(paths: list[str], flags: int) -> list[int]:
+    """Those that can be: without root, not every cgroup is ours to join."""
+    found = []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            found.append(os.open(path, flags | os.O_CLOEXEC))
+    return found
+
+
+def _cgroups(pid: int) -> list[str]:
+    """Where a process is in each hierarchy, as folders."""
+    mounts = _cgroup_mounts()
+    folders = []
+    for line in _lines(f"/proc/{pid}/cgroup"):
+        _, names, path = line.split(":", 2)
+        for name in names.split(","):
+            if name in mounts:
+                root, point = mounts[name]
+                relative = path[len(root) :] if root != "/" and path.startswith(root) else path
+                folders.append(f"{point}/{relative.strip('/')}".rstrip("/"))
+                break
+    return folders
+
+
+def _cgroup_mounts() -> dict[str, tuple[str, str]]:
+    """controller -> (what is mounted, where); the key of cgroup v2 is the empty string."""
+    found: dict[str, tuple[str, str]] = {}
+    for line in _lines("/proc/self/mountinfo"):
+        left, _, right = line.partition(" - ")
+        fields = left.split()
+        kind, *_, options = right.split()
+        if kind == "cgroup2":
+            found.setdefault("", (fields[3], fields[4]))
+        elif kind == "cgroup":
+            for name in options.split(","):
+                found.setdefault(name, (fields[3], fields[4]))
+    return found
+
+
+def _has_memory(folder: str) -> bool:
+    return any(os.path.exists(f"{folder}/{name}") for name in _OOM_FILES)

@@ -1,0 +1,130 @@
+"""The strict queue that is followed beside the real one: in it, nobody overtakes."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import inf
+from operator import attrgetter
+
+from danlu.sched.api import Running, Waiting
+from danlu.sched.backfill_view import View
+from danlu.sched.memory import Entry, Memory
+from danlu.sched.pool import Pool
+from danlu.sched.timeline import Amounts, add, covers, end_of, pick, run_of, take
+
+_order = attrgetter("order")
+_NEAR = 1e-6
+_BEFORE_ALL = (-(1 << 62), 0)  # what ran when the memory began has its place already
+
+
+class Strict:
+    """Where every job would start if nobody overtook, as far as is known by now."""
+
+    def __init__(self, view: View, jobs: Sequence[Waiting], memory: Memory, pool: Pool) -> None:
+        self._view, self._pool, self._now = view, pool, view.now
+        self._stale = False
+        running = {job.job_id: job for job in view.snapshot.running}
+        waiting = {job.job_id for job in jobs}
+        self._entries = self._remembered(memory, waiting, running)
+        known = {entry.job_id for entry in self._entries}
+        self._entries.extend(
+            self._adopted(job) for job_id, job in running.items() if job_id not in known
+        )
+        fresh = [job for job in jobs if job.job_id not in known]
+        if fresh or self._stale:
+            self._place(fresh)
+        self.promised = {entry.job_id: entry.at for entry in self._entries}
+
+    def after(self, begun: set[str]) -> tuple[Entry, ...]:
+        """What to remember once these have started."""
+        return tuple(
+            replace(entry, begun=self._now) if entry.job_id in begun else entry
+            for entry in self._entries
+        )
+
+    def _remembered(
+        self, memory: Memory, waiting: set[str], running: dict[str, Running]
+    ) -> list[Entry]:
+        now, entries = self._now, []
+        for entry in memory.entries:
+            if entry.job_id in waiting:
+                self._stale = self._stale or entry.at < now - _NEAR
+                if entry.begun is not None:  # it is tried again: a new place in the queue
+                    self._stale = True
+                    continue
+            elif entry.job_id not in running:
+                if entry.begun is None:  # it went away without having run
+                    self._stale = True
+                    continue
+                ran = max(1.0, now - entry.begun)
+                if ran < entry.run - _NEAR:
+                    self._stale = True
+                    entries.append(replace(entry, run=ran))
+                    continue
+                if entry.end <= now:
+                    continue
+            entries.append(entry)
+        return entries
+
+    def _adopted(self, job: Running) -> Entry:
+        run = max(1.0, end_of(job, self._now) - job.since)
+        return Entry(job.job_id, _BEFORE_ALL, job.since, job.shapes, run, job.since, job.since)
+
+    def _place(self, fresh: list[Waiting]) -> None:
+        """Gives the fresh ones their start; and all others that have none yet, if need be."""
+        view = self._view
+        added = [
+            Entry(j.job_id, j.order, j.submitted, view.shapes(j), run_of(j) or inf, inf)
+            for j in fresh
+        ]
+        last = max((entry.order for entry in self._entries), default=_BEFORE_ALL)
+        if self._stale or any(entry.order < last for entry in added):
+            settled = [e for e in self._entries if e.at <= self._now and e.begun is not None]
+            ids = {entry.job_id for entry in settled}
+            open_ = [entry for entry in self._entries if entry.job_id not in ids]
+            added = sorted([*open_, *added], key=_order)
+            self._entries = settled
+        needs = self._needs([*self._entries, *added])
+        line = _Queue(self._now, pick(self._pool.total, self._scarce))
+        for entry in self._entries:
+            line.hold(entry.at, entry.end, needs[entry.job_id])
+        for entry in added:
+            at = line.append(max(self._now, entry.submitted), entry.run, needs[entry.job_id])
+            self._entries.append(replace(entry, at=at))
+
+    def _needs(self, entries: Iterable[Entry]) -> dict[str, Amounts]:
+        amounts = {entry.job_id: self._pool.amounts(entry.shapes) for entry in entries}
+        sums = [sum(column) for column in zip(*amounts.values(), strict=True)]
+        total = self._pool.total
+        self._scarce = [place for place, wanted in enumerate(sums) if wanted > total[place]]
+        return {job_id: pick(amount, self._scarce) for job_id, amount in amounts.items()}
+
+
+class _Queue:
+    """Starts one after the other, none before the one that came before it."""
+
+    def __init__(self, now: float, free: Amounts) -> None:
+        self._at = now
+        self._free = free
+        self._ends: list[tuple[float, Amounts]] = []
+
+    def hold(self, at: float, end: float, need: Amounts) -> None:
+        """Something that is in its place already. All of these come before any `append`."""
+        self._at = max(self._at, at)
+        self._free = take(self._free, need)
+        heapq.heappush(self._ends, (end, need))
+
+    def append(self, after: float, run: float, need: Amounts) -> float:
+        self._at = max(self._at, after)
+        ends = self._ends
+        while ends and (ends[0][0] <= self._at or not covers(self._free, need)):
+            end, given = heapq.heappop(ends)
+            self._at = max(self._at, end)
+            self._free = add(self._free, given)
+        if not covers(self._free, need):
+            return inf
+        self._free = take(self._free, need)
+        heapq.heappush(ends, (self._at + run, need))
+        return self._at

@@ -1,0 +1,278 @@
+"""What about the nodes keeps a job waiting: never, not now, and who holds what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from heapq import nsmallest
+
+from danlu.sched.api import (
+    WHOLE,
+    Basis,
+    Cause,
+    CauseKind,
+    Holder,
+    NodeState,
+    NodeVerdict,
+    Running,
+    Snapshot,
+    TaskShape,
+    Waiting,
+)
+from danlu.sched.free import Free, Need, millicpus, suits
+from danlu.sched.place import Room
+
+SHOWN_NODES = 20
+_SHOWN_HOLDERS = 20
+Only = frozenset[str] | None
+Numbers = dict[str, int | float | str]
+
+
+def largest(shapes: Sequence[TaskShape]) -> TaskShape:
+    return max(shapes, key=lambda s: (s.cards, s.share, s.cpus, s.memory))
+
+
+def verdicts(
+    snapshot: Snapshot, room: Room, shape: TaskShape, only: Only
+) -> tuple[tuple[NodeVerdict, ...], int]:
+    """The nodes nearest to holding one task, and how many others there are."""
+    nodes = range(len(snapshot.nodes))
+    shown: Sequence[int] = nodes
+    if len(nodes) > SHOWN_NODES:
+        shown = _nearest(room, shape, room.suitable(shape, only))
+    names = {snapshot.nodes[at].name for at in shown}
+    holders: dict[str, list[str]] = {}
+    for running in snapshot.running:
+        for name in running.cards:
+            if name in names:
+                holders.setdefault(name, []).append(running.ref)
+    found = tuple(
+        verdict(snapshot.nodes[at], room.room_of(at), shape, only, holders) for at in shown
+    )
+    return found, len(nodes) - len(found)
+
+
+def verdict(
+    node: NodeState, free: Free, shape: TaskShape, only: Only, holders: dict[str, list[str]]
+) -> NodeVerdict:
+    lacks = tuple(_lacks(node, free, Need(shape), only))
+    return NodeVerdict(
+        node.name,
+        free.idle(Need(shape)),
+        shape.cards or (1 if shape.share else 0),
+        free.millicpus / 1000,
+        free.memory,
+        not lacks,
+        lacks,
+        tuple(holders.get(node.name, ())[:_SHOWN_HOLDERS]),
+    )
+
+
+def never(snapshot: Snapshot, job: Waiting, shape: TaskShape, only: Only) -> Cause:
+    """Why nothing here could hold it, even with everything free."""
+    nodes = [node for node in snapshot.nodes if only is None or node.name in only]
+    for kind, asked, static in (
+        (CauseKind.NODES_NAMED, shape.include or shape.exclude, ("include", "exclude")),
+        (CauseKind.LABEL_ABSENT, shape.labels, ("labels",)),
+        (CauseKind.VOLUME_ABSENT, shape.volumes, ("volumes",)),
+    ):
+        left = [node for node in nodes if _suits(node, shape, static)]
+        if asked and not left:
+            numbers: Numbers = {"asked": ", ".join(sorted(asked)), "queue": job.queue}
+            return Cause(kind, Basis.VERIFIED, numbers)
+        nodes = left
+    need = Need(shape)
+    if not need.any_model and (shape.cards or shape.share):
+        models = sorted({card.model for node in nodes for card in node.cards})
+        if not any(need.accepts(model) for model in models):
+            asked_models = shape.model or " / ".join(sorted(shape.models))
+            return Cause(
+                CauseKind.MODEL_ABSENT,
+                Basis.VERIFIED,
+                {"model": asked_models, "models": ", ".join(models)},
+            )
+    cards = [sum(need.accepts(card.model) for card in node.cards) for node in nodes]
+    return Cause(
+        CauseKind.TOO_LARGE,
+        Basis.VERIFIED,
+        {
+            "tasks": len(job.shapes),
+            "cards": shape.cards,
+            "cpus": shape.cpus,
+            "memory": shape.memory,
+            "largest_cards": max(cards, default=0),
+            "largest_cpus": max((node.cpus for node in nodes), default=0),
+            "largest_memory": max((node.memory for node in nodes), default=0),
+            "all_cards": sum(cards),
+            "queue": job.queue if only is not None else "",
+        },
+    )
+
+
+def not_now(snapshot: Snapshot, room: Room, job: Waiting, shape: TaskShape, only: Only) -> Cause:
+    """It would fit with more free than there is."""
+    need = Need(shape)
+    mask = room.suitable(shape, only)
+    free_cards = hole = usable = 0
+    most_cpus = most_memory = best_part = 0
+    lacking: set[str] = set()
+    for at in range(len(snapshot.nodes)):
+        free = room.room_of(at)
+        if not free.usable or (mask is not None and not mask[at]):
+            continue
+        usable += 1
+        idle = free.idle(need) if free.whole else 0
+        if idle:
+            free_cards += idle
+            hole = max(hole, idle)
+        if free.millicpus > most_cpus:
+            most_cpus = free.millicpus
+        if free.memory > most_memory:
+            most_memory = free.memory
+        if shape.share:
+            part = _largest_part(free, need)
+            best_part = max(best_part, part)
+            if part < shape.share:
+                lacking.add("cards")
+        elif idle < shape.cards:
+            lacking.add("cards")
+        if free.millicpus < need.millicpus:
+            lacking.add("cpus")
+        if free.memory < need.memory:
+            lacking.add("memory")
+    numbers: Numbers = {
+        "tasks": len(job.shapes),
+        "cards": shape.cards,
+        "all_cards": sum(s.cards for s in job.shapes),
+        "share": shape.share,
+        "cpus": shape.cpus,
+        "memory": shape.memory,
+        "free_cards": free_cards,
+        "largest_hole": hole,
+        "largest_part": best_part,
+        "most_cpus": most_cpus / 1000,
+        "most_memory": most_memory,
+        "lacks": ",".join(sorted(lacking)),
+        "nodes": usable,
+        "model": shape.model or " / ".join(sorted(shape.models)),
+        "queue": job.queue if only is not None else "",
+    }
+    full = shape.amount > 0 and free_cards == 0 and not best_part
+    kind = CauseKind.CLUSTER_FULL if full else CauseKind.NO_ROOM
+    return Cause(kind, Basis.VERIFIED, numbers)
+
+
+def out_of_order(snapshot: Snapshot, shapes: tuple[TaskShape, ...], only: Only) -> list[Cause]:
+    """Nodes that are down or drained, where their return alone would give it room."""
+    causes = []
+    for kind, out in (
+        (CauseKind.NODE_DOWN, [node for node in snapshot.nodes if not node.up]),
+        (CauseKind.NODE_DRAINED, [node for node in snapshot.nodes if node.up and node.drained]),
+    ):
+        if not out:
+            continue
+        names = {node.name for node in out}
+        back = [
+            replace(node, up=True, drained=False) if node.name in names else node
+            for node in snapshot.nodes
+        ]
+        if Room(back).place(shapes, only) is not None:
+            listed = sorted(names)
+            more = len(listed) - 5
+            shown = ", ".join(listed[:5]) + (f" +{more}" if more > 0 else "")
+            causes.append(Cause(kind, Basis.VERIFIED, {"nodes": shown, "count": len(listed)}))
+    return causes
+
+
+def holders(
+    snapshot: Snapshot, shape: TaskShape, near: Sequence[NodeVerdict]
+) -> tuple[Holder, ...]:
+    """The running jobs on the nodes nearest to having room; who ends soonest stands first."""
+    fitting = {v.node for v in near if not {"up", "drained", "queue", "named"} & set(v.lacks)}
+    need, with_cards = Need(shape), shape.amount > 0
+    models = {node.name: {c.index: c.model for c in node.cards} for node in _of(snapshot, fitting)}
+    found = [
+        Holder(r.ref, r.owner, name, cards, r.since, r.latest_end, r.expected_end)
+        for r in snapshot.running
+        for name, cards in (r.cards.items() if with_cards else _nodes_of(r))
+        if name in fitting
+        and (not cards or any(need.accepts(models[name].get(index, "")) for index in cards))
+    ]
+    return tuple(nsmallest(_SHOWN_HOLDERS, found, key=_soonest))
+
+
+def _of(snapshot: Snapshot, names: set[str]) -> Iterator[NodeState]:
+    return (node for node in snapshot.nodes if node.name in names)
+
+
+def _nodes_of(running: Running) -> list[tuple[str, tuple[int, ...]]]:
+    """Work without cards is held up by CPUs and memory, whoever has them."""
+    nodes = dict.fromkeys(place.node for place in running.places) or running.cards
+    return [(name, ()) for name in nodes]
+
+
+def _soonest(holder: Holder) -> tuple[float, float, str]:
+    end = holder.expected_end or holder.latest_end
+    return (end if end is not None else float("inf"), holder.since, holder.ref)
+
+
+def _nearest(room: Room, shape: TaskShape, mask: bytearray | None) -> list[int]:
+    """Nearest to fitting first: a node that may be used at all, then by missing cards."""
+    need = Need(shape)
+    wanted = need.cards or (1 if need.share else 0)
+    distances = []
+    for at in range(len(room.nodes)):
+        free = room.room_of(at)
+        out = not free.usable or (mask is not None and not mask[at])
+        idle = free.idle(need) if free.whole and wanted else 0
+        distances.append((out, wanted - idle, max(0, need.millicpus - free.millicpus), at))
+    return [at for *_, at in nsmallest(SHOWN_NODES, distances)]
+
+
+def _lacks(node: NodeState, free: Free, need: Need, only: Only) -> Iterator[str]:
+    shape = need.shape
+    if not node.up:
+        yield "up"
+    elif node.drained:
+        yield "drained"
+    if only is not None and node.name not in only:
+        yield "queue"
+    if (shape.include or shape.exclude) and not _suits(node, shape, ("include", "exclude")):
+        yield "named"
+    if not shape.labels <= node.labels:
+        yield "labels"
+    if not shape.volumes <= node.volumes:
+        yield "volumes"
+    if shape.cards or shape.share:
+        if not any(need.accepts(model) for model in free.models):
+            yield "model"
+        elif shape.indexes:
+            positions = [free.indexes.index(i) for i in shape.indexes if i in free.indexes]
+            least = shape.share or WHOLE
+            if len(positions) < len(shape.indexes) or any(free.cards[p] < least for p in positions):
+                yield "cards"
+        elif shape.share:
+            if _largest_part(free, need) < shape.share:
+                yield "cards"
+        elif free.idle(need) < shape.cards:
+            yield "cards"
+    if free.millicpus < millicpus(shape.cpus):
+        yield "cpus"
+    if free.memory < shape.memory:
+        yield "memory"
+
+
+def _suits(node: NodeState, shape: TaskShape, which: Sequence[str]) -> bool:
+    nothing: frozenset[str] = frozenset()
+    labels, volumes, include, exclude = (
+        getattr(shape, name) if name in which else nothing
+        for name in ("labels", "volumes", "include", "exclude")
+    )
+    return suits(node, (labels, volumes, include, exclude))
+
+
+def _largest_part(free: Free, need: Need) -> int:
+    if need.any_model:
+        return max(free.cards, default=0)
+    pairs = zip(free.cards, free.models, strict=True)
+    return max((part for part, model in pairs if need.accepts(model)), default=0)

@@ -1,0 +1,251 @@
+"""The free room of one node, and whether a task fits into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from danlu.sched.api import ANY, WHOLE, CardState, NodeState, TaskShape
+
+Static = tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]
+
+
+class Need:
+    """A shape, made ready for many comparisons. CPUs are thousandths: they add up exactly."""
+
+    __slots__ = ("cards", "indexes", "memory", "millicpus", "model", "models", "shape", "share")
+
+    def __init__(self, shape: TaskShape) -> None:
+        self.shape = shape
+        self.millicpus = millicpus(shape.cpus)
+        self.memory = shape.memory
+        self.cards = shape.cards
+        self.share = shape.share
+        self.indexes = shape.indexes
+        self.model = shape.model
+        self.models = shape.models
+
+    @property
+    def any_model(self) -> bool:
+        return self.model is None and not self.models
+
+    @property
+    def static(self) -> Static | None:
+        """What it asks of a node that never changes; None: nothing."""
+        s = self.shape
+        if s.labels or s.volumes or s.include or s.exclude:
+            return (s.labels, s.volumes, s.include, s.exclude)
+        return None
+
+    def accepts(self, model: str) -> bool:
+        return _accepts(self.model, self.models, model)
+
+
+class Free:
+    """Mutable, and cheap to copy. A card that is not healthy has nothing free."""
+
+    __slots__ = ("cards", "indexes", "memory", "millicpus", "models", "usable", "whole")
+
+    def __init__(
+        self,
+        millicpus: int,
+        memory: int,
+        cards: list[int],
+        indexes: tuple[int, ...],
+        models: tuple[str, ...],
+        usable: bool,
+    ) -> None:
+        self.millicpus = millicpus
+        self.memory = memory
+        self.cards = cards  # free thousandths, in the order of `indexes` and `models`
+        self.indexes = indexes
+        self.models = models
+        self.usable = usable
+        self.whole = cards.count(WHOLE)
+
+    @classmethod
+    def of(cls, node: NodeState) -> Free:
+        """Shared by all who ask: copy it before changing it."""
+        memo = _memo(node)
+        if memo.now is None:
+            memo.now = cls._count(node)
+        return memo.now
+
+    @classmethod
+    def when_empty(cls, node: NodeState) -> Free:
+        """The node as it would be with nobody on it and nothing broken. Shared likewise."""
+        memo = _memo(node)
+        if memo.empty is None:
+            memo.empty = cls._count(emptied(node))
+        return memo.empty
+
+    @classmethod
+    def _count(cls, node: NodeState) -> Free:
+        cards = [card.free if card.healthy else 0 for card in node.cards]
+        return cls(
+            millicpus(node.cpus_free),
+            node.memory_free,
+            cards,
+            tuple(card.index for card in node.cards),
+            tuple(card.model for card in node.cards),
+            node.up and not node.drained,
+        )
+
+    def copy(self) -> Free:
+        twin = Free.__new__(Free)
+        twin.millicpus, twin.memory, twin.usable = self.millicpus, self.memory, self.usable
+        twin.cards, twin.indexes, twin.models = self.cards[:], self.indexes, self.models
+        twin.whole = self.whole
+        return twin
+
+    def fits(self, need: Need) -> bool:
+        if not self.usable or need.millicpus > self.millicpus or need.memory > self.memory:
+            return False
+        if need.indexes:
+            return self._named(need) is not None
+        if need.share:
+            return self.smallest_part(need) is not None
+        if not need.cards:
+            return True
+        return self.whole >= need.cards and self.idle(need) >= need.cards
+
+    def idle(self, need: Need) -> int:
+        """Cards that nobody holds, of a model it accepts."""
+        if need.any_model:
+            return self.whole
+        return sum(
+            free == WHOLE and need.accepts(model)
+            for free, model in zip(self.cards, self.models, strict=True)
+        )
+
+    def smallest_part(self, need: Need) -> int | None:
+        """What is free on the fullest card that still has its share."""
+        if need.any_model:
+            return min((free for free in self.cards if free >= need.share), default=None)
+        best: int | None = None
+        for free, model in zip(self.cards, self.models, strict=True):
+            if free >= need.share and (best is None or free < best) and need.accepts(model):
+                best = free
+        return best
+
+    def choose(self, need: Need) -> tuple[int, ...] | None:
+        """Positions of the cards it would get, lowest first."""
+        if need.indexes:
+            return self._named(need)
+        if need.share:
+            part = self.smallest_part(need)
+            if part is None:
+                return None
+            pairs = zip(self.cards, self.models, strict=True)
+            at = next(i for i, (f, m) in enumerate(pairs) if f == part and need.accepts(m))
+            return (at,)
+        chosen: list[int] = []
+        for at, free in enumerate(self.cards):
+            if len(chosen) == need.cards:
+                break
+            if free == WHOLE and need.accepts(self.models[at]):
+                chosen.append(at)
+        return tuple(chosen) if len(chosen) == need.cards else None
+
+    def change(self, need: Need, positions: Iterable[int], sign: int) -> None:
+        """Takes (1) or gives back (-1)."""
+        self.millicpus -= sign * need.millicpus
+        self.memory -= sign * need.memory
+        amount = sign * (need.share or WHOLE)
+        for at in positions:
+            self.cards[at] -= amount
+        self.whole = self.cards.count(WHOLE)
+
+    def positions(self, indexes: Iterable[int]) -> list[int]:
+        return [self.indexes.index(index) for index in indexes]
+
+    def _named(self, need: Need) -> tuple[int, ...] | None:
+        least = need.share or WHOLE
+        chosen = []
+        for index in need.indexes:
+            if index not in self.indexes:
+                return None
+            at = self.indexes.index(index)
+            if self.cards[at] < least or not need.accepts(self.models[at]):
+                return None
+            chosen.append(at)
+        return tuple(chosen)
+
+
+class _Memo:
+    __slots__ = ("empty", "now")
+
+    def __init__(self) -> None:
+        self.now: Free | None = None
+        self.empty: Free | None = None
+
+
+def _memo(node: NodeState) -> _Memo:
+    memo = node.memo
+    if memo is None:
+        memo = _Memo()
+        object.__setattr__(node, "memo", memo)
+    assert isinstance(memo, _Memo)
+    return memo
+
+
+def millicpus(cpus: float) -> int:
+    return round(cpus * 1000)
+
+
+def suits(node: NodeState, static: Static) -> bool:
+    """Labels, volumes and named nodes: what does not change while jobs come and go."""
+    labels, volumes, include, exclude = static
+    return (
+        labels <= node.labels
+        and volumes <= node.volumes
+        and (not include or node.name in include)
+        and node.name not in exclude
+    )
+
+
+def emptied(node: NodeState) -> NodeState:
+    """The node as it would be with nobody on it and nothing broken."""
+    cards = tuple(CardState(card.index, card.model) for card in node.cards)
+    return NodeState(
+        node.name,
+        node.cpus,
+        node.memory,
+        node.cpus,
+        node.memory,
+        cards,
+        labels=node.labels,
+        volumes=node.volumes,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _accepts(model: str | None, models: frozenset[str], card: str) -> bool:
+    if model is not None and not same(model, card):
+        return False
+    return models is ANY or not models or any(same(one, card) for one in models)
+
+
+@lru_cache(maxsize=4096)
+def same(asked: str, model: str) -> bool:
+    """`rtx 3090`, `RTX3090` and `NVIDIA GeForce RTX 3090` name one model."""
+    if asked == model:
+        return True
+    wanted = "".join(_words(asked))
+    if not wanted:
+        return False
+    words = _words(model)
+    for end in range(1, len(words) + 1):
+        # "A100" names an "A100-SXM4-80GB"; "3090" does not name a "3090 Ti".
+        if "".join(words[:end]).endswith(wanted) and (
+            end == len(words) or words[end] not in _VARIANTS
+        ):
+            return True
+    return False
+
+
+_VARIANTS = frozenset({"ti", "super", "max", "mobile", "laptop", "ada", "d"})
+
+
+def _words(model: str) -> list[str]:
+    return "".join(ch if ch.isalnum() else " " for ch in model.lower()).split()

@@ -1,0 +1,125 @@
+"""What a job may have, before asking where: kinds of work limited to models, quotas, arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from danlu.sched.api import (
+    Basis,
+    Cause,
+    CauseKind,
+    Policy,
+    Snapshot,
+    TaskPlace,
+    TaskShape,
+    Waiting,
+)
+from danlu.sched.free import Need, same
+from danlu.sched.quota import Tally
+
+Shapes = tuple[TaskShape, ...]
+
+
+class Limits:
+    """Grows with the starts of a pass: what one job takes, the next one cannot have."""
+
+    def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
+        self.tally = Tally.of(snapshot)
+        self.arrays = dict(snapshot.array_active)
+        self._policy = policy
+        self._snapshot = snapshot
+        self._models: frozenset[str] | None = None
+        self._narrowed: dict[tuple[Shapes, frozenset[str]], Shapes | None] = {}
+
+    def copy(self) -> Limits:
+        twin = Limits.__new__(Limits)
+        twin.tally, twin.arrays = self.tally.copy(), dict(self.arrays)
+        twin._policy, twin._snapshot = self._policy, self._snapshot
+        twin._models, twin._narrowed = self._models, self._narrowed
+        return twin
+
+    def allows(self, job: Waiting) -> bool:
+        return (
+            job.blocked is None
+            and not array_is_full(job, self.arrays)
+            and self.tally.within(job)
+            and self.shapes(job) is not None
+        )
+
+    def shapes(self, job: Waiting) -> Shapes | None:
+        """Its shapes, narrowed to the models it may have now; None: there is none."""
+        if not self.tally.quotas and job.kind not in self._policy.kinds:
+            return job.shapes
+        return self._narrow(job, self._kind_models(job) - self.tally.barred(job, self.models))
+
+    def by_kind(self, job: Waiting) -> Shapes | None:
+        """Its shapes, narrowed to the models its kind of work may ever use."""
+        if job.kind not in self._policy.kinds:
+            return job.shapes
+        return self._narrow(job, self._kind_models(job))
+
+    def _narrow(self, job: Waiting, allowed: frozenset[str]) -> Shapes | None:
+        if allowed == self.models or not any(shape.amount for shape in job.shapes):
+            return job.shapes
+        key = (job.shapes, allowed)
+        if key not in self._narrowed:
+            self._narrowed[key] = _narrow(job.shapes, allowed)
+        return self._narrowed[key]
+
+    def started(self, job: Waiting, places: Sequence[TaskPlace]) -> None:
+        self.tally.started(job, places)
+        if job.array is not None:
+            self.arrays[job.array] = self.arrays.get(job.array, 0) + 1
+
+    def causes(self, job: Waiting) -> list[Cause]:
+        """Everything but room that keeps it back."""
+        causes: list[Cause] = [] if job.blocked is None else [job.blocked]
+        if array_is_full(job, self.arrays):
+            causes.append(Cause(CauseKind.ARRAY_LIMIT, numbers={"limit": job.array_limit or 0}))
+        causes.extend(self.tally.over(job))
+        if self.by_kind(job) is None:
+            causes.append(
+                Cause(
+                    CauseKind.KIND_LIMITED,
+                    Basis.VERIFIED,
+                    {
+                        "kind": job.kind,
+                        "models": ", ".join(sorted(self._policy.kinds[job.kind])),
+                        "model": next((s.model for s in job.shapes if s.model), "") or "",
+                    },
+                )
+            )
+        return causes
+
+    @property
+    def models(self) -> frozenset[str]:
+        if self._models is None:
+            nodes = self._snapshot.nodes
+            self._models = frozenset(card.model for node in nodes for card in node.cards)
+        return self._models
+
+    def _kind_models(self, job: Waiting) -> frozenset[str]:
+        listed = self._policy.kinds.get(job.kind)
+        if listed is None:
+            return self.models
+        return frozenset(m for m in self.models if any(same(name, m) for name in listed))
+
+
+def array_is_full(job: Waiting, active: dict[str, int]) -> bool:
+    if job.array is None or job.array_limit is None:
+        return False
+    return active.get(job.array, 0) >= job.array_limit
+
+
+def _narrow(shapes: Shapes, allowed: frozenset[str]) -> Shapes | None:
+    narrowed = []
+    for shape in shapes:
+        if not shape.amount:
+            narrowed.append(shape)
+            continue
+        models = frozenset(model for model in allowed if Need(shape).accepts(model))
+        if not models:
+            return None
+        narrowed.append(replace(shape, models=models))
+    return tuple(narrowed)

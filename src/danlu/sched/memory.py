@@ -1,0 +1,49 @@
+"""What a queue's rules remember from one pass to the next. Without it they start afresh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from danlu.sched.api import TaskShape
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A job in the strict order that is followed beside the real one: when it would start there."""
+
+    job_id: str
+    order: tuple[int, int]
+    submitted: float
+    shapes: tuple[TaskShape, ...]
+    run: float
+    at: float
+    begun: float | None = None  # when it really started
+
+    @property
+    def end(self) -> float:
+        return self.at + self.run
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """What came in so far: how much each size suffers from a second of waiting, and when."""
+
+    since: float
+    seen: int = 0  # the last job counted
+    urgency: Mapping[int, float] = field(default_factory=dict)  # amount -> sum of 1 / run time
+    hours: tuple[float, ...] = (0.0,) * 24  # how many came in which hour of the day
+    watched: tuple[float, ...] = (0.0,) * 24  # how many hours were watched
+    until: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    entries: tuple[Entry, ...] = ()
+    order: tuple[str, ...] = ()  # the plan's order of jobs
+    lane: int = 0  # what long jobs leave free for short ones
+    backlog: float = 0.0  # seconds of work that waited at the worst moment
+    arrivals: Arrivals | None = None
+    passes: int = 0

@@ -1,0 +1,36 @@
+"""What people usually ask for, learned on the way: the last requests, and no others."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from danlu.sched.api import ANY, Mix, TaskShape
+
+REMEMBERED = 4000
+_FIRST = 20  # before that, what came says little about what will come
+
+
+class MixLearner:
+    """Counts requests. A new `Mix` is made only when enough has come to change the picture."""
+
+    def __init__(self) -> None:
+        self._last: deque[TaskShape] = deque(maxlen=REMEMBERED)
+        self._seen = 0
+        self._next = _FIRST
+        self.mix: Mix | None = None
+
+    def add(self, shape: TaskShape) -> None:
+        self._last.append(shape)
+        self._seen += 1
+        if self._seen >= self._next:
+            self._next = min(self._seen * 3 // 2, self._seen + REMEMBERED // 2)
+            self.mix = Mix(Counter(plain(shape) for shape in self._last))
+
+
+def plain(shape: TaskShape) -> TaskShape:
+    """Without what ties it to certain nodes: only its size and its models tell what will come."""
+    if shape.include or shape.exclude or shape.labels or shape.volumes or shape.indexes:
+        return TaskShape(
+            shape.cpus, shape.memory, shape.cards, shape.share, shape.model, shape.models, (), ANY
+        )
+    return shape

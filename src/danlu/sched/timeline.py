@@ -1,0 +1,180 @@
+"""Free capacity over time, all nodes of a queue taken together: when a gang would find room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+from operator import add as plus
+from operator import ge, sub
+
+from danlu.sched.api import Running, Waiting
+
+Amounts = tuple[int, ...]
+GRACE = 60.0  # what ran over its time is expected to end in a minute, again and again
+
+
+def run_of(job: Waiting) -> float | None:
+    """How long it is planned for: what was learned, at most its limit. None: nobody knows."""
+    known = [run for run in (job.expected, job.time_limit) if run is not None]
+    return max(1.0, min(known)) if known else None
+
+
+def end_of(job: Running, now: float) -> float:
+    """When it is planned to end."""
+    likely, latest = job.expected_end, job.latest_end
+    if likely is not None and likely > now:
+        return likely
+    if latest is not None and latest > now:
+        return latest
+    return inf if likely is None and latest is None else now + GRACE
+
+
+class Line:
+    """One scarce amount: how much of it is free from when on. Times never repeat."""
+
+    __slots__ = ("free", "times")
+
+    def __init__(self, now: float, free: Amounts, releases: Iterable[tuple[float, Amounts]]):
+        self.times = [now]
+        self.free = [free[0]]
+        level = free[0]
+        for end, amounts in sorted(releases):
+            if end == inf:
+                break
+            level += amounts[0]
+            if end <= self.times[-1]:
+                self.free[-1] = level
+            else:
+                self.times.append(end)
+                self.free.append(level)
+
+    def copy(self) -> Line:
+        twin = Line.__new__(Line)
+        twin.times, twin.free = self.times[:], self.free[:]
+        return twin
+
+    def place(self, need: Amounts, run: float, spare: int = 0) -> float:
+        """Takes the earliest room for `need` (with `spare` left over) and says from when on."""
+        times, free = self.times, self.free
+        amount = need[0]
+        level = amount + spare
+        if level > free[-1]:
+            return inf
+        count = len(times)
+        at = 0
+        while True:
+            while free[at] < level:
+                at += 1
+            first = at
+            end = times[at] + run
+            at += 1
+            while at < count and times[at] < end and free[at] >= level:
+                at += 1
+            if at == count or times[at] >= end:
+                break
+        for i in range(first, at):
+            free[i] -= amount
+        if end != inf and (at == count or times[at] != end):
+            times.insert(at, end)
+            free.insert(at, free[at - 1] + amount)
+        return times[first]
+
+    def start(self, need: Amounts, run: float) -> bool:
+        """Takes `need` from the first moment on; False, nothing taken: it is not free so long."""
+        times, free = self.times, self.free
+        amount, count, end = need[0], len(times), times[0] + run
+        at = 0
+        while at < count and times[at] < end:
+            if free[at] < amount:
+                return False
+            at += 1
+        for i in range(at):
+            free[i] -= amount
+        if end != inf and (at == count or times[at] != end):
+            times.insert(at, end)
+            free.insert(at, free[at - 1] + amount)
+        return True
+
+
+class Lines:
+    """Several scarce amounts at once; slower. `spare` counts in the first."""
+
+    __slots__ = ("free", "times")
+
+    def __init__(self, now: float, free: Amounts, releases: Iterable[tuple[float, Amounts]]):
+        self.times = [now]
+        self.free = [free]
+        level = free
+        for end, amounts in sorted(releases):
+            if end == inf:
+                break
+            level = add(level, amounts)
+            if end <= self.times[-1]:
+                self.free[-1] = level
+            else:
+                self.times.append(end)
+                self.free.append(level)
+
+    def copy(self) -> Lines:
+        twin = Lines.__new__(Lines)
+        twin.times, twin.free = self.times[:], self.free[:]
+        return twin
+
+    def place(self, need: Amounts, run: float, spare: int = 0) -> float:
+        times, free = self.times, self.free
+        level = (need[0] + spare, *need[1:])
+        if not covers(free[-1], level):
+            return inf
+        at = 0
+        while True:
+            while not covers(free[at], level):
+                at += 1
+            first, end = at, times[at] + run
+            at += 1
+            while at < len(times) and times[at] < end and covers(free[at], level):
+                at += 1
+            if at == len(times) or times[at] >= end:
+                break
+        self._take(first, at, end, need)
+        return times[first]
+
+    def start(self, need: Amounts, run: float) -> bool:
+        times, end, at = self.times, self.times[0] + run, 0
+        while at < len(times) and times[at] < end:
+            if not covers(self.free[at], need):
+                return False
+            at += 1
+        self._take(0, at, end, need)
+        return True
+
+    def _take(self, first: int, last: int, end: float, need: Amounts) -> None:
+        free = self.free
+        before = free[last - 1]
+        for at in range(first, last):
+            free[at] = take(free[at], need)
+        if end != inf and (last == len(free) or self.times[last] != end):
+            self.times.insert(last, end)
+            free.insert(last, before)
+
+
+def profile(
+    now: float, free: Amounts, releases: Iterable[tuple[float, Amounts]], scarce: Sequence[int]
+) -> Line | Lines:
+    kind = Line if len(scarce) == 1 else Lines
+    return kind(now, pick(free, scarce), [(end, pick(a, scarce)) for end, a in releases])
+
+
+def pick(amounts: Amounts, scarce: Sequence[int]) -> Amounts:
+    return tuple([amounts[place] for place in scarce])
+
+
+def covers(free: Amounts, need: Amounts) -> bool:
+    return all(map(ge, free, need))
+
+
+def add(left: Amounts, right: Amounts) -> Amounts:
+    return tuple(map(plus, left, right))
+
+
+def take(left: Amounts, right: Amounts) -> Amounts:
+    return tuple(map(sub, left, right))

@@ -1,0 +1,206 @@
+"""What would start a waiting job now. Every answer is found by deciding again with that change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from danlu.sched import blockers
+from danlu.sched.api import (
+    ANY,
+    Cause,
+    CauseKind,
+    Decision,
+    Effect,
+    Suggestion,
+    SuggestionKind,
+    Waiting,
+)
+from danlu.sched.decide import Pass, decide
+from danlu.sched.free import Need
+
+Numbers = dict[str, int | float | str]
+_MOST = 6  # more is no help
+_QUOTAS = frozenset({CauseKind.QUOTA_USER, CauseKind.QUOTA_GROUP})
+_HOPELESS = frozenset(
+    {CauseKind.HELD, CauseKind.DEPENDENCY, CauseKind.RETRY_PAUSE, CauseKind.ARRAY_LIMIT}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    kind: SuggestionKind
+    job: Waiting
+    numbers: Numbers
+
+
+def suggestions(
+    done: Pass, decision: Decision, job: Waiting, causes: Sequence[Cause]
+) -> tuple[Suggestion, ...]:
+    """Helpful ones first; those without effect stay, with what is then in the way."""
+    if {cause.kind for cause in causes} & _HOPELESS:
+        return ()
+    helpful: dict[SuggestionKind, Suggestion] = {}
+    vain: dict[SuggestionKind, _Change] = {}
+    for change in _changes(done, decision, job, causes):
+        if change.kind in helpful:
+            continue
+        tried = _try(done, change)
+        if tried is not None:
+            helpful[change.kind] = tried
+        else:
+            vain.setdefault(change.kind, change)
+    without = [_in_vain(done, decision, c) for kind, c in vain.items() if kind not in helpful]
+    return (*helpful.values(), *without)[:_MOST]
+
+
+def _try(done: Pass, change: _Change) -> Suggestion | None:
+    changed = change.job
+    only = done.policy.queue(changed.queue).nodes
+    shapes = done.limits.shapes(changed)
+    # Where it does not even fit beside what starts anyhow, no decision can start it.
+    if not done.limits.allows(changed) or shapes is None or not done.room.fits_gang(shapes, only):
+        return None
+    waiting = [
+        changed if other.job_id == changed.job_id else other for other in done.snapshot.waiting
+    ]
+    again = decide(replace(done.snapshot, waiting=waiting), done.policy)
+    start = next((one for one in again.starts if one.job_id == changed.job_id), None)
+    if start is None:
+        return None
+    nodes = tuple(dict.fromkeys(place.node for place in start.places))
+    at = done.snapshot.now
+    return Suggestion(change.kind, Effect.STARTS_NOW, change.numbers, at=at, nodes=nodes)
+
+
+def _in_vain(done: Pass, decision: Decision, change: _Change) -> Suggestion:
+    """What would still be in the way."""
+    changed = change.job
+    only = done.policy.queue(changed.queue).nodes
+    shapes = done.limits.shapes(changed)
+    over = done.limits.causes(changed)
+    why: Cause | None = over[0] if over else None
+    if why is None and shapes is not None:
+        if done.room.fits_gang(shapes, only):
+            head = decision.heads.get(changed.queue)
+            ref = next((o.ref for o in done.snapshot.waiting if o.job_id == head), "")
+            why = Cause(CauseKind.BEHIND, numbers={"ref": ref}) if ref else None
+        else:
+            largest = blockers.largest(shapes)
+            why = blockers.not_now(done.snapshot, done.room, changed, largest, only)
+    return Suggestion(change.kind, Effect.NO_CHANGE, change.numbers, why=why)
+
+
+def _changes(
+    done: Pass, decision: Decision, job: Waiting, causes: Sequence[Cause]
+) -> Iterator[_Change]:
+    yield from _split(job)
+    yield from _models(done, job)
+    yield from _place(job)
+    yield from _smaller(done, job, causes)
+    yield from _queues(done, job)
+    yield from _shorter(done, decision, job)
+
+
+def _split(job: Waiting) -> Iterator[_Change]:
+    """The same cards over several nodes."""
+    shape = job.shapes[0]
+    if len(job.shapes) != 1 or shape.cards < 2 or shape.indexes:
+        return
+    for tasks in range(2, shape.cards + 1):
+        if shape.cards % tasks == 0:
+            part = replace(
+                shape,
+                cards=shape.cards // tasks,
+                cpus=round(shape.cpus / tasks, 3),
+                memory=shape.memory // tasks,
+            )
+            numbers: Numbers = {"tasks": tasks, "cards": part.cards}
+            yield _Change(SuggestionKind.SPLIT, replace(job, shapes=(part,) * tasks), numbers)
+
+
+def _models(done: Pass, job: Waiting) -> Iterator[_Change]:
+    if all(Need(shape).any_model for shape in job.shapes):
+        return
+    free = tuple(replace(shape, model=None, models=ANY) for shape in job.shapes)
+    others = sorted(
+        model
+        for model in done.limits.models
+        if not any(Need(shape).accepts(model) for shape in job.shapes if shape.amount)
+    )
+    if len(others) > 1:
+        yield _Change(SuggestionKind.ANY_MODEL, replace(job, shapes=free), {})
+    for model in others:
+        shapes = tuple(replace(s, model=model if s.amount else None) for s in free)
+        numbers: Numbers = {"model": model}
+        yield _Change(SuggestionKind.OTHER_MODEL, replace(job, shapes=shapes), numbers)
+
+
+def _place(job: Waiting) -> Iterator[_Change]:
+    if any(s.labels or s.include or s.exclude or s.indexes for s in job.shapes):
+        shapes = tuple(
+            replace(s, labels=ANY, include=ANY, exclude=ANY, indexes=()) for s in job.shapes
+        )
+        yield _Change(SuggestionKind.DROP_PLACE, replace(job, shapes=shapes), {})
+
+
+def _smaller(done: Pass, job: Waiting, causes: Sequence[Cause]) -> Iterator[_Change]:
+    """As many cards as the largest hole has; as many CPUs and as much memory as go with them."""
+    shape = blockers.largest(job.shapes)
+    only = done.policy.queue(job.queue).nodes
+    mask = done.room.suitable(shape, only)
+    need = Need(shape)
+    usable = [
+        free
+        for at in range(len(done.snapshot.nodes))
+        if (mask is None or mask[at]) and (free := done.room.room_of(at)).usable
+    ]
+    hole = max((free.idle(need) for free in usable), default=0)
+    most = {min(hole, shape.cards), *_left_of_quota(causes)}
+    for cards in sorted((n for n in most if 0 < n < shape.cards), reverse=True):
+        if len(job.shapes) == 1 and not shape.indexes:
+            part = cards / shape.cards
+            cpus_, memory_ = round(shape.cpus * part, 3), int(shape.memory * part)
+            fewer = replace(shape, cards=cards, cpus=cpus_, memory=memory_)
+            numbers: Numbers = {"cards": cards}
+            yield _Change(SuggestionKind.FEWER_CARDS, replace(job, shapes=(fewer,)), numbers)
+    # Where only CPUs or memory lack: what the best such node has left.
+    bare = Need(replace(shape, cpus=0.0, memory=0))
+    left = [(free.millicpus, free.memory) for free in usable if free.fits(bare)]
+    if left and not any(free.fits(need) for free in usable):
+        cpus, memory = max(left)
+        less: Numbers = {
+            "cpus": min(shape.cpus, cpus / 1000),
+            "memory": min(shape.memory, memory),
+        }
+        shapes = tuple(
+            replace(s, cpus=min(s.cpus, cpus / 1000), memory=min(s.memory, memory))
+            for s in job.shapes
+        )
+        if cpus >= 1000 and memory > 0:
+            yield _Change(SuggestionKind.LESS_CPU_MEMORY, replace(job, shapes=shapes), less)
+
+
+def _left_of_quota(causes: Sequence[Cause]) -> Iterator[int]:
+    for cause in causes:
+        if cause.kind in _QUOTAS and cause.numbers["what"] in ("cards", "model"):
+            yield int(float(cause.numbers["limit"]) - float(cause.numbers["used"]))
+
+
+def _queues(done: Pass, job: Waiting) -> Iterator[_Change]:
+    for name in sorted(done.policy.queues):
+        if name != job.queue:
+            numbers: Numbers = {"queue": name}
+            yield _Change(SuggestionKind.OTHER_QUEUE, replace(job, queue=name), numbers)
+
+
+def _shorter(done: Pass, decision: Decision, job: Waiting) -> Iterator[_Change]:
+    """A time limit that ends before the room is kept for somebody else."""
+    kept = next((one.cause for one in decision.kept if one.job_id == job.job_id), None)
+    if kept is None or "at" not in kept.numbers:
+        return
+    seconds = float(kept.numbers["at"]) - done.snapshot.now
+    limit = seconds // 300 * 300 if seconds >= 600 else seconds // 60 * 60
+    if limit > 0 and (job.time_limit is None or limit < job.time_limit):
+        shorter = replace(job, time_limit=limit, expected=None)
+        yield _Change(SuggestionKind.SHORTER, shorter, {"seconds": int(limit)})

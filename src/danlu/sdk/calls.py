@@ -1,0 +1,311 @@
+"""What is one request and one answer: every method asks the server once.
+
+`async_calls` is made from this file by `scripts/docs`.
+"""
+
+from __future__ import annotations
+
+from danlu.sdk.errors import ProtocolError, api_error
+from danlu.sdk.fastjson import dumps, loads
+from danlu.sdk.wire import quote, target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from danlu.sdk import model
+    from danlu.sdk.wire import Answer
+
+BASE = "/api/v1"
+
+
+def job_path(ref: str) -> str:
+    """The path of a job; people write owner/name-3, paths say owner~name-3."""
+    if not ref:
+        raise ValueError("a job's name is empty")
+    return f"{BASE}/jobs/{quote(ref.replace('/', '~'))}"
+
+
+class Calls:
+    """The requests; how they travel is for those who inherit this."""
+
+    # Jobs
+
+    def submit(
+        self,
+        job: Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | bytes,
+        *,
+        dry_run: bool = False,
+    ) -> model.Submitted:
+        """Queues a job: a mapping (or several), or the text of a job file (YAML).
+
+        Give each job an "id" (`danlu.sdk.uuid7()`) to be able to send it again after a lost answer.
+        """
+        return self.submit_text(*job_body(job), dry_run=dry_run)
+
+    def submit_text(
+        self,
+        body: bytes,
+        content_type: str = "application/yaml",
+        *,
+        dry_run: bool = False,
+        **query: Any,
+    ) -> model.Submitted:
+        """The same for bytes whose kind is known; `query` as in the HTTP API (dialect, keys, ...).
+
+        Files of OpenPAI, DLC, Determined and sbatch are recognised; `notes` tells what was mapped.
+        """
+        path = target(f"{BASE}/jobs", {"dry_run": True if dry_run else None, **query})
+        answer: model.Submitted = self._post(path, body, content_type, repeatable=False)
+        return answer
+
+    def convert(
+        self, body: bytes, content_type: str = "text/plain", **query: Any
+    ) -> model.Conversion:
+        """The native jobs a file of any language means; nothing is queued."""
+        path = target(f"{BASE}/jobs/convert", query)
+        answer: model.Conversion = self._post(path, body, content_type, repeatable=True)
+        return answer
+
+    def jobs(
+        self,
+        *,
+        state: str | None = None,
+        owner: str | None = None,
+        group: str | None = None,
+        name: str | None = None,
+        kind: str | None = None,
+        queue: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        text: str | None = None,
+        active: bool | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+        before: str | None = None,
+    ) -> model.JobPage:
+        """One page, newest first unless `sort` says otherwise; `before`: `next` of the last one.
+
+        `state` may name several, with commas between; `since` and `until` are moments of
+        submission in seconds; `text` is a part of the name or the command; `sort` is one of
+        submitted, started, ended, name, owner, state, priority, with - in front to turn it round.
+        """
+        query = {
+            "state": state,
+            "owner": owner,
+            "group": group,
+            "name": name,
+            "kind": kind,
+            "queue": queue,
+            "since": since,
+            "until": until,
+            "text": text,
+            "active": active,
+            "sort": sort,
+            "limit": limit,
+            "before": before,
+        }
+        answer: model.JobPage = self._get(target(f"{BASE}/jobs", query))
+        return answer
+
+    def show(self, ref: str) -> model.JobDetail:
+        answer: model.JobDetail = self._get(job_path(ref))
+        return answer
+
+    def why(self, ref: str) -> model.Why:
+        """Why it waits, or how it ended."""
+        answer: model.Why = self._get(f"{job_path(ref)}/why")
+        return answer
+
+    def events(
+        self, ref: str, *, after: int | None = None, limit: int | None = None
+    ) -> list[model.Event]:
+        path = target(f"{job_path(ref)}/events", {"after": after, "limit": limit})
+        answer: list[model.Event] = self._get(path)["events"]
+        return answer
+
+    def spec(self, ref: str) -> dict[str, Any]:
+        """The native job, ready to be submitted again."""
+        answer: dict[str, Any] = self._get(f"{job_path(ref)}/spec?format=json")
+        return answer
+
+    def spec_yaml(self, ref: str) -> str:
+        return self._ask("GET", f"{job_path(ref)}/spec?format=yaml").decode("utf-8", "replace")
+
+    def stop(self, ref: str, *, grace: float | None = None, now: bool = False) -> list[model.Job]:
+        body = dumps({"grace": grace, "now": now}).encode()
+        answer: list[model.Job] = self._post(f"{job_path(ref)}/stop", body)["jobs"]
+        return answer
+
+    def rerun(self, ref: str) -> model.Submitted:
+        answer: model.Submitted = self._post(f"{job_path(ref)}/rerun", b"{}", repeatable=False)
+        return answer
+
+    def hold(self, ref: str) -> list[model.Job]:
+        answer: list[model.Job] = self._post(f"{job_path(ref)}/hold", b"{}")["jobs"]
+        return answer
+
+    def release(self, ref: str) -> list[model.Job]:
+        answer: list[model.Job] = self._post(f"{job_path(ref)}/release", b"{}")["jobs"]
+        return answer
+
+    # Logs
+
+    def search(
+        self,
+        ref: str,
+        text: str,
+        *,
+        task: int = 0,
+        stream: str = "out",
+        attempt: int | None = None,
+        ignore_case: bool = False,
+        limit: int | None = None,
+    ) -> model.Matches:
+        query = {
+            "q": text,
+            "task": task,
+            "stream": stream,
+            "attempt": attempt,
+            "ignore_case": ignore_case or None,
+            "limit": limit,
+        }
+        answer: model.Matches = self._get(target(f"{job_path(ref)}/logs/search", query))
+        return answer
+
+    # Secrets
+
+    def secrets(self) -> list[str]:
+        """Their names; a value never comes back."""
+        answer: list[str] = self._get(f"{BASE}/secrets")["names"]
+        return answer
+
+    def set_secret(self, name: str, value: str) -> None:
+        self._ask("PUT", f"{BASE}/secrets/{quote(name)}", dumps({"value": value}).encode())
+
+    def delete_secret(self, name: str) -> None:
+        self._ask("DELETE", f"{BASE}/secrets/{quote(name)}")
+
+    # Volumes
+
+    def volumes(self) -> list[model.Volume]:
+        """What one may mount; an admin sees all."""
+        answer: list[model.Volume] = self._get(f"{BASE}/volumes")["volumes"]
+        return answer
+
+    def volume(self, name: str) -> model.Volume:
+        answer: model.Volume = self._get(f"{BASE}/volumes/{quote(name)}")
+        return answer
+
+    def add_volume(self, values: Mapping[str, Any]) -> model.Volume:
+        """`values`: name, source, and what else the API takes."""
+        body = dumps(dict(values)).encode()
+        answer: model.Volume = self._post(f"{BASE}/volumes", body, repeatable=False)
+        return answer
+
+    def change_volume(self, name: str, changes: Mapping[str, Any]) -> model.Volume:
+        body = dumps(dict(changes)).encode()
+        answer: model.Volume = as_json(self._ask("PATCH", f"{BASE}/volumes/{quote(name)}", body))
+        return answer
+
+    def remove_volume(self, name: str) -> model.Volume:
+        """No job may mount it any more; the folder stays."""
+        answer: model.Volume = as_json(self._ask("DELETE", f"{BASE}/volumes/{quote(name)}"))
+        return answer
+
+    # The place itself
+
+    def nodes(self) -> list[model.Node]:
+        answer: list[model.Node] = self._get(f"{BASE}/nodes")["nodes"]
+        return answer
+
+    def gpus(self) -> model.Gpus:
+        answer: model.Gpus = self._get(f"{BASE}/gpus")
+        return answer
+
+    def whoami(self) -> model.Person:
+        answer: model.Person = self._get(f"{BASE}/whoami")
+        return answer
+
+    def login(self, user: str, password: str) -> model.Login:
+        body = dumps({"user": user, "password": password}).encode()
+        answer: model.Login = self._post(f"{BASE}/login", body)
+        return answer
+
+    def change_password(self, old: str, new: str) -> model.Person:
+        body = dumps({"old": old, "new": new}).encode()
+        answer: model.Person = self._post(f"{BASE}/password", body)
+        return answer
+
+    def version(self) -> str:
+        return str(self._get(f"{BASE}/version")["version"])
+
+    def server(self) -> model.Server:
+        answer: model.Server = self._get(f"{BASE}/server")
+        return answer
+
+    def shutdown(self) -> list[model.Job]:
+        """Ends the server; gives back the jobs whose tasks go on."""
+        answer: list[model.Job] = self._post(f"{BASE}/server/shutdown", b"{}")["running"]
+        return answer
+
+    # Beneath
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        content_type: str,
+        timeout: float | None,
+        repeatable: bool,
+    ) -> Answer:
+        raise NotImplementedError
+
+    def _get(self, path: str, timeout: float | None = None) -> Any:
+        return as_json(self._ask("GET", path, timeout=timeout))
+
+    def _post(
+        self,
+        path: str,
+        body: bytes,
+        content_type: str = "application/json",
+        *,
+        repeatable: bool = True,
+    ) -> Any:
+        return as_json(self._ask("POST", path, body, content_type, repeatable=repeatable))
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        *,
+        timeout: float | None = None,
+        repeatable: bool = True,
+    ) -> bytes:
+        answer = self._send(method, path, body, content_type, timeout, repeatable)
+        if answer.status >= 400:
+            raise api_error(answer.status, answer.body)
+        if answer.status >= 300:
+            raise ProtocolError(f"HTTP {answer.status}")
+        return answer.body
+
+
+def job_body(
+    job: Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | bytes,
+) -> tuple[bytes, str]:
+    if isinstance(job, bytes):
+        return job, "application/yaml"
+    if isinstance(job, str):
+        return job.encode(), "application/yaml"
+    return dumps(job).encode(), "application/json"
+
+
+def as_json(body: bytes) -> Any:
+    try:
+        return loads(body)
+    except (ValueError, RecursionError):
+        raise ProtocolError("the answer is not JSON") from None

@@ -1,0 +1,223 @@
+"""Accounts, groups, tokens, invitations and the audit log: `client.people`.
+
+`async_people` is made from this file by `scripts/docs`.
+"""
+
+from __future__ import annotations
+
+from danlu.sdk.calls import BASE, as_json
+from danlu.sdk.fastjson import dumps
+from danlu.sdk.wire import quote, target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from danlu.sdk import model
+    from danlu.sdk.calls import Calls
+
+LONG = 3600.0  # seconds; handing over may have many files to go through
+
+
+class People:
+    """All that is about people."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    # Accounts
+
+    def users(self, *, status: str | None = None, group: str | None = None) -> list[model.User]:
+        """Those one may see: an admin all, a leader the group's, others themselves."""
+        found = self._do("GET", target("/users", {"status": status, "group": group}))
+        answer: list[model.User] = found["users"]
+        return answer
+
+    def user(self, name: str) -> model.User:
+        answer: model.User = self._do("GET", f"/users/{quote(name)}")
+        return answer
+
+    def add_user(self, name: str, **values: Any) -> model.UserWithPassword:
+        """`values`: full_name, role, groups, leads, uid, gid, trusted. The answer holds a one-time
+        password, shown this once."""
+        answer: model.UserWithPassword = self._do("POST", "/users", {"name": name, **values})
+        return answer
+
+    def change_user(self, name: str, **values: Any) -> model.User:
+        """`values`: full_name, role, uid, gid."""
+        answer: model.User = self._do("PATCH", f"/users/{quote(name)}", values)
+        return answer
+
+    def disable_user(self, name: str, *, stop_jobs: bool = False) -> model.User:
+        """Shuts somebody out at once."""
+        path, order = f"/users/{quote(name)}/disable", {"stop_jobs": stop_jobs}
+        answer: model.User = self._do("POST", path, order)
+        return answer
+
+    def enable_user(self, name: str) -> model.User:
+        answer: model.User = self._do("POST", f"/users/{quote(name)}/enable", {})
+        return answer
+
+    def reset_password(self, name: str) -> model.UserWithPassword:
+        """A one-time password for one who forgot theirs."""
+        answer: model.UserWithPassword = self._do("POST", f"/users/{quote(name)}/password", {})
+        return answer
+
+    def remove_user(self, name: str) -> model.User:
+        """For good; the name is never given again."""
+        answer: model.User = self._do("DELETE", f"/users/{quote(name)}")
+        return answer
+
+    def hand_over(self, name: str, to: str) -> model.HandOver:
+        """Ended jobs and files of somebody who was disabled or removed go to somebody else."""
+        path = f"/users/{quote(name)}/hand-over"
+        answer: model.HandOver = self._do("POST", path, {"to": to}, LONG)
+        return answer
+
+    # Groups
+
+    def groups(self) -> list[model.Group]:
+        """One's own; an admin sees all."""
+        answer: list[model.Group] = self._do("GET", "/groups")["groups"]
+        return answer
+
+    def group(self, name: str) -> model.Group:
+        answer: model.Group = self._do("GET", f"/groups/{quote(name)}")
+        return answer
+
+    def add_group(self, name: str, note: str = "") -> model.Group:
+        answer: model.Group = self._do("POST", "/groups", {"name": name, "note": note})
+        return answer
+
+    def change_group(self, name: str, note: str) -> model.Group:
+        answer: model.Group = self._do("PATCH", f"/groups/{quote(name)}", {"note": note})
+        return answer
+
+    def remove_group(self, name: str) -> model.Group:
+        answer: model.Group = self._do("DELETE", f"/groups/{quote(name)}")
+        return answer
+
+    def put_member(self, group: str, user: str, leader: bool | None = None) -> model.Group:
+        """Takes somebody in; `leader` says whether they lead (None: as it was)."""
+        path = f"/groups/{quote(group)}/members/{quote(user)}"
+        answer: model.Group = self._do("PUT", path, {"leader": leader})
+        return answer
+
+    def remove_member(self, group: str, user: str) -> model.Group:
+        answer: model.Group = self._do("DELETE", f"/groups/{quote(group)}/members/{quote(user)}")
+        return answer
+
+    # Tokens and sessions
+
+    def tokens(self, user: str | None = None) -> list[model.Token]:
+        answer: list[model.Token] = self._do("GET", target("/tokens", {"user": user}))["tokens"]
+        return answer
+
+    def make_token(
+        self, label: str = "", *, scope: str = "all", expires_in: float | None = None
+    ) -> model.NewToken:
+        """`scope`: all, or read. The answer's `token` is shown this once."""
+        order: dict[str, Any] = {"label": label, "scope": scope}
+        if expires_in is not None:
+            order["expires_in"] = expires_in
+        answer: model.NewToken = self._do("POST", "/tokens", order)
+        return answer
+
+    def revoke_token(self, id: str) -> model.Token:
+        answer: model.Token = self._do("DELETE", f"/tokens/{quote(id)}")
+        return answer
+
+    def sessions(self) -> list[model.Token]:
+        answer: list[model.Token] = self._do("GET", "/sessions")["tokens"]
+        return answer
+
+    def end_sessions(self) -> int:
+        """Signs out everywhere else."""
+        return int(self._do("DELETE", "/sessions")["ended"])
+
+    def logout(self) -> None:
+        """Ends the token this client uses."""
+        self._do("POST", "/logout", {})
+
+    # Coming in
+
+    def sign_up(self, name: str, password: str, **values: Any) -> model.SignedUp:
+        """`values`: code (of an invitation), or group and note; full_name."""
+        order = {"name": name, "password": password, **values}
+        answer: model.SignedUp = self._do("POST", "/sign-up", order)
+        return answer
+
+    def requests(self) -> list[model.Applicant]:
+        """Those one may decide on."""
+        answer: list[model.Applicant] = self._do("GET", "/requests")["requests"]
+        return answer
+
+    def approve(self, name: str) -> model.User:
+        answer: model.User = self._do("POST", f"/requests/{quote(name)}/approve", {})
+        return answer
+
+    def decline(self, name: str) -> model.Applicant:
+        answer: model.Applicant = self._do("POST", f"/requests/{quote(name)}/decline", {})
+        return answer
+
+    def invites(self) -> list[model.Invite]:
+        answer: list[model.Invite] = self._do("GET", "/invites")["invites"]
+        return answer
+
+    def invite(
+        self,
+        group: str | None = None,
+        *,
+        uses: int = 1,
+        expires_in: float | None = None,
+        note: str = "",
+    ) -> model.NewInvite:
+        """The answer's `code` is shown this once."""
+        order: dict[str, Any] = {"group": group, "uses": uses, "note": note}
+        if expires_in is not None:
+            order["expires_in"] = expires_in
+        answer: model.NewInvite = self._do("POST", "/invites", order)
+        return answer
+
+    def revoke_invite(self, id: str) -> model.Invite:
+        answer: model.Invite = self._do("DELETE", f"/invites/{quote(id)}")
+        return answer
+
+    # The audit log
+
+    def audit(
+        self,
+        *,
+        actor: str | None = None,
+        act: str | None = None,
+        thing: str | None = None,
+        since: float | None = None,
+        limit: int | None = None,
+        before: int | None = None,
+    ) -> model.AuditPage:
+        """Who did what to what, when and from where; newest first. For admins."""
+        query = {
+            "actor": actor,
+            "act": act,
+            "thing": thing,
+            "since": since,
+            "limit": limit,
+            "before": before,
+        }
+        answer: model.AuditPage = self._do("GET", target("/audit", query))
+        return answer
+
+    # Beneath
+
+    def _do(
+        self,
+        method: str,
+        path: str,
+        values: dict[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        body = None if values is None else dumps(values).encode()
+        # Made twice, an account or a token is not the same: only what names its thing is repeated.
+        again = method in ("GET", "PUT", "PATCH")
+        answer = self._calls._ask(method, BASE + path, body, timeout=timeout, repeatable=again)
+        return as_json(answer)

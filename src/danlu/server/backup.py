@@ -1,0 +1,70 @@
+"""`danlu backup FILE --data FOLDER`: reads the data folder itself, with or without a server."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from danlu.control.backup import Source, write_backup
+from danlu.server.__main__ import config_of
+from danlu.server.settings import ConfigError
+from danlu.server.words import say
+from danlu.spec.units import format_size
+from danlu.store.database import database
+from danlu.store.errors import StoreError
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="danlu backup", description="Makes a backup.")
+    parser.add_argument("file")
+    parser.add_argument("--data", help="the data folder")
+    parser.add_argument("--config", help="danlu.toml")
+    parser.add_argument("--homes", action="store_true", help="the users' own folders, too")
+    parser.set_defaults(host=None, port=None)
+    options = parser.parse_args(argv)
+    try:
+        config = config_of(options)
+        if not config.data.is_dir():
+            raise FileNotFoundError(2, "No such folder", str(config.data))
+        source = Source(database(config.database_url), config.data, config.file, options.homes)
+        size = _write(Path(options.file), source)
+    except (ConfigError, StoreError) as error:
+        return _fail(error.en, error.zh)
+    except OSError as error:
+        return _fail(f"The backup failed: {error}", f"备份失败：{error}")
+    shown = format_size(size)
+    print(say(f"{options.file}: {shown}, whole", f"{options.file}：{shown}，完整"))
+    return 0
+
+
+def _write(path: Path, source: Source) -> int:
+    """Under another name until it is whole and on disk."""
+    draft = path.with_name(f"{path.name}.part-{os.getpid()}")
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            write_backup(source, file)
+            file.flush()
+            os.fsync(fd)
+            size = os.fstat(fd).st_size
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    return size
+
+
+def _fail(en: str, zh: str) -> int:
+    print(f"danlu: {say(en, zh)}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

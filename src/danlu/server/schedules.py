@@ -1,0 +1,129 @@
+"""The parts of danlu.toml about scheduling: orders, queues, quotas, kinds of work.
+
+[scheduler]
+order = "fifo"
+place = "tight"
+
+[queues.vision]
+nodes = ["n1", "n2"]
+place = "spread"
+
+[quotas.users.alice]
+gpus = 8
+models = { A100 = 2 }
+
+[kinds.environment]
+models = ["T4"]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from danlu.sched.api import WHOLE, Policy, QueuePolicy, Quota, Quotas
+from danlu.sched.decide import ORDER_NAMES
+from danlu.sched.orders import ORDERS as PLACE_NAMES
+from danlu.server.values import Values
+from danlu.spec.job import Kind
+from danlu.spec.units import parse_duration, parse_size
+
+_SCHEDULER = ("order", "place", "backfill")
+_TIMES = ("max_wait", "half_life")
+_FLAGS = ("backfill", "lend", "reclaim", "consolidate")
+_QUEUE = ("order", "place", "nodes", *_FLAGS, *_TIMES, "settings")
+_QUOTA = ("gpus", "models", "cpus", "memory", "guaranteed")
+KEYS = ("scheduler", "queues", "quotas", "kinds")
+
+
+class Schedules(Values):
+    def policy(self, values: dict[str, Any]) -> Policy:
+        table = self._table(values, "scheduler", _SCHEDULER)
+        order = self._one_of("scheduler.order", table.get("order", "fifo"), ORDER_NAMES)
+        place = self._one_of("scheduler.place", table.get("place", "tight"), PLACE_NAMES)
+        backfill = self._flag("scheduler.backfill", table.get("backfill", True))
+        usual = QueuePolicy(order, place, backfill=backfill)
+        queues = {
+            name: self._queue(f"queues.{name}", queue, usual)
+            for name, queue in self._tables("queues", values.get("queues", {})).items()
+        }
+        kinds = {
+            self._one_of("kinds", name, tuple(Kind)): self._models(f"kinds.{name}", kind)
+            for name, kind in self._tables("kinds", values.get("kinds", {})).items()
+        }
+        return Policy(order, place, backfill, queues, kinds)
+
+    def quotas(self, values: dict[str, Any]) -> Quotas:
+        table = self._table(values, "quotas", ("users", "groups", "user", "group"))
+        return Quotas(
+            self._each("quotas.users", table.get("users", {})),
+            self._each("quotas.groups", table.get("groups", {})),
+            self._quota("quotas.user", table["user"]) if "user" in table else None,
+            self._quota("quotas.group", table["group"]) if "group" in table else None,
+        )
+
+    def _each(self, key: str, tables: Any) -> dict[str, Quota]:
+        found = self._tables(key, tables)
+        return {name: self._quota(f"{key}.{name}", quota) for name, quota in found.items()}
+
+    def _queue(self, key: str, table: dict[str, Any], usual: QueuePolicy) -> QueuePolicy:
+        self._known(key, table, _QUEUE)
+        changes: dict[str, Any] = {
+            "order": self._one_of(f"{key}.order", table.get("order", usual.order), ORDER_NAMES),
+            "place": self._one_of(f"{key}.place", table.get("place", usual.place), PLACE_NAMES),
+            "backfill": usual.backfill,
+        }
+        if "nodes" in table:
+            changes["nodes"] = frozenset(self._texts(f"{key}.nodes", table["nodes"]))
+        for name in _FLAGS:
+            if name in table:
+                changes[name] = self._flag(f"{key}.{name}", table[name])
+        for name in _TIMES:
+            if name in table:
+                changes[name] = self._parsed(f"{key}.{name}", table[name], parse_duration)
+        settings = table.get("settings", {})
+        if not isinstance(settings, dict):
+            raise self._wrong(f"{key}.settings", settings, "write a table", "请写一个表")
+        changes["settings"] = {
+            name: self._number(f"{key}.settings.{name}", value) for name, value in settings.items()
+        }
+        return QueuePolicy(**changes)
+
+    def _quota(self, key: str, table: Any) -> Quota:
+        if not isinstance(table, dict):
+            raise self._wrong(key, table, f"write a [{key}] table", f"请写 [{key}] 表")
+        self._known(key, table, _QUOTA)
+        models = table.get("models", {})
+        if not isinstance(models, dict):
+            raise self._wrong(f"{key}.models", models, "write { A100 = 2 }", "请写 { A100 = 2 }")
+        return Quota(
+            self._cards(f"{key}.gpus", table["gpus"]) if "gpus" in table else None,
+            {name: self._cards(f"{key}.models.{name}", n) for name, n in models.items()},
+            self._number(f"{key}.cpus", table["cpus"]) if "cpus" in table else None,
+            self._parsed(f"{key}.memory", table["memory"], parse_size)
+            if "memory" in table
+            else None,
+            self._cards(f"{key}.guaranteed", table.get("guaranteed", 0)),
+        )
+
+    def _cards(self, key: str, value: Any) -> int:
+        """Zero is a quota too: no cards at all."""
+        if value == 0 and not isinstance(value, bool):
+            return 0
+        return round(self._number(key, value) * WHOLE)
+
+    def _models(self, key: str, table: dict[str, Any]) -> frozenset[str]:
+        self._known(key, table, ("models",))
+        return frozenset(self._texts(f"{key}.models", table.get("models", [])))
+
+    def _tables(self, key: str, tables: Any) -> dict[str, dict[str, Any]]:
+        good = isinstance(tables, dict) and all(isinstance(t, dict) for t in tables.values())
+        if not good:
+            raise self._wrong(key, tables, f"write [{key}.NAME]", f"请写 [{key}.名称]")
+        found: dict[str, dict[str, Any]] = tables
+        return found
+
+    def _one_of(self, key: str, value: Any, known: tuple[str, ...]) -> str:
+        if value not in known:
+            listed = ", ".join(f'"{name}"' for name in known)
+            raise self._wrong(key, value, f"write one of {listed}", f"请写 {listed}")
+        return str(value)

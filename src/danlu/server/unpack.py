@@ -1,0 +1,220 @@
+"""A backup back in its place: first beside everything, then in one step each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tarfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from danlu.control import archive
+from danlu.control.archive import Broken, Readable
+from danlu.control.backup import KEY_SUFFIX, OF_USERS, PRIVATE
+from danlu.store import copying, migrate
+from danlu.store.database import Database, database
+from danlu.store.loading import Loading
+
+_KINDS = ("tables", "settings", "private", "logs", *OF_USERS)
+
+
+@dataclass(slots=True)
+class Restored:
+    made_at: float
+    rows: dict[str, int] = field(default_factory=dict)
+    logs: int = 0
+    homes: int = 0
+    running: int = 0  # jobs that ran when the backup was made
+    config: bytes | None = None
+    aside: Path | None = None  # where what was here before has gone
+
+
+class Unpacking:
+    """Into a folder of its own, below the data folder, so that moving is only a new name."""
+
+    def __init__(self, data: Path, head: dict[str, Any], target: Loading) -> None:
+        self.restored = Restored(float(head["made_at"]))
+        self._data = data
+        self._head = head
+        self._target = target
+        self._links: list[tuple[str, str, tarfile.TarInfo]] = []
+        self._folders: list[tuple[str, tarfile.TarInfo]] = []
+        self.draft = data / f".restoring-{os.getpid()}"
+        self.draft.mkdir(mode=0o700)
+
+    def take(self, info: tarfile.TarInfo, source: Readable) -> None:
+        kind, _, rest = info.name.partition("/")
+        parts = rest.split("/")
+        if kind not in _KINDS or not rest or any(part in ("", ".", "..") for part in parts):
+            raise Broken(
+                f"The backup holds {info.name!r}, which has no place here",
+                f"备份中的 {info.name!r} 不属于任何位置",
+            )
+        if kind == "tables":
+            self._rows(parts[0], source)
+        elif kind == "settings":
+            self.restored.config = source.read()
+        elif kind == "private":
+            self._private(parts, source)
+        elif kind == "logs":
+            self._file(info, source)
+            self.restored.logs += 1
+        else:
+            self._home(info, source)
+
+    def finish(self) -> None:
+        """Links last: nothing was written through one. Folders get their rights last."""
+        for path, target, info in self._links:
+            os.symlink(target, path)
+            if os.geteuid() == 0:
+                os.lchown(path, info.uid, info.gid)
+        for path, info in reversed(self._folders):
+            _like(path, info)
+
+    def discard(self) -> None:
+        shutil.rmtree(self.draft, ignore_errors=True)
+
+    def _rows(self, table: str, source: Readable) -> None:
+        columns = self._head["tables"].get(table)
+        if columns is None:
+            raise Broken(f"The backup has no table {table}", f"备份中没有表 {table}")
+        lines = source.read().splitlines()
+        rows = self._target.add(table, columns, lines)
+        self.restored.rows[table] = self.restored.rows.get(table, 0) + rows
+
+    def _private(self, parts: list[str], source: Readable) -> None:
+        name = parts[0]
+        if len(parts) > 1 or not (name in PRIVATE or name.endswith(KEY_SUFFIX)):
+            raise Broken(f"The backup holds {name!r}, which has no place here", f"多余的 {name!r}")
+        path = self.draft / "private" / name
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        _write(str(path), source, 0o600)
+
+    def _home(self, info: tarfile.TarInfo, source: Readable) -> None:
+        path = self._path(info)
+        self.restored.homes += 1
+        if info.isdir():
+            os.makedirs(path, mode=0o700, exist_ok=True)
+            self._folders.append((path, info))
+        elif info.issym():
+            self._links.append((path, info.linkname, info))
+        else:
+            self._file(info, source)
+            _like(path, info)
+
+    def _file(self, info: tarfile.TarInfo, source: Readable) -> None:
+        if not info.isreg():
+            raise Broken(f"{info.name} in the backup is no file", f"备份中的 {info.name} 不是文件")
+        path = self._path(info)
+        _write(path, source, 0o600)
+        os.utime(path, (info.mtime, info.mtime))
+
+    def _path(self, info: tarfile.TarInfo) -> str:
+        path = str(self.draft / info.name)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        return path
+
+
+def _write(path: str, source: Readable, mode: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    with os.fdopen(fd, "wb") as file:
+        while piece := source.read(archive.PIECE):
+            file.write(piece)
+
+
+def _like(path: str, info: tarfile.TarInfo) -> None:
+    if os.geteuid() == 0:
+        os.chown(path, info.uid, info.gid, follow_symlinks=False)
+    os.chmod(path, info.mode & 0o7777)
+    os.utime(path, (info.mtime, info.mtime))
+
+
+class Placing:
+    """From the draft into the data folder; can be taken back until the database has committed."""
+
+    def __init__(self, data: Path, draft: Path) -> None:
+        self._data = data
+        self._draft = draft
+        self._moves: list[tuple[Path, Path]] = []
+        self._stamp = time.strftime("%Y%m%d-%H%M%S")
+        self.aside: Path | None = None
+
+    def place(self) -> None:
+        private = self._draft / "private"
+        for path in sorted(private.iterdir()) if private.is_dir() else ():
+            self.put(path, self._data / path.name)
+        for kind in ("logs", *OF_USERS):
+            if (self._draft / kind).is_dir():
+                self._merge(kind)
+
+    def put(self, source: Path, target: Path) -> None:
+        if target.exists() or target.is_symlink():
+            self.set_aside(target)
+        self._move(source, target)
+
+    def set_aside(self, path: Path) -> None:
+        """On the same disk: it is only a new name."""
+        if path.is_relative_to(self._data):
+            place = self._aside() / path.relative_to(self._data)
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        else:
+            place = path.with_name(f"{path.name}.before-restore-{self._stamp}")
+        self._move(path, place)
+
+    def undo(self) -> None:
+        for source, target in reversed(self._moves):
+            os.replace(target, source)
+        if self.aside is not None:
+            shutil.rmtree(self.aside, ignore_errors=True)
+
+    def _merge(self, kind: str) -> None:
+        for entry in sorted((self._draft / kind).iterdir()):
+            target = self._data / kind / entry.name
+            target.parent.mkdir(mode=0o700, exist_ok=True)
+            if kind != "logs" or not target.is_dir():
+                self.put(entry, target)
+                continue
+            # A log only grows: of two with the same name the longer one holds the other.
+            for log in sorted(entry.iterdir()):
+                there = target / log.name
+                if not there.exists() or there.stat().st_size < log.stat().st_size:
+                    self.put(log, there)
+
+    def _move(self, source: Path, target: Path) -> None:
+        os.replace(source, target)
+        self._moves.append((source, target))
+
+    def _aside(self) -> Path:
+        if self.aside is None:
+            self.aside = self._data / f"before-restore-{self._stamp}"
+            self.aside.mkdir(mode=0o700)
+        return self.aside
+
+
+def upgraded(path: str, head: dict[str, Any], draft: Path) -> Database:
+    """The rows of an older backup, brought to this version in a database of its own."""
+    found = database(f"sqlite:///{draft / 'older.db'}")
+    found.create()
+    migrate.upgrade(found, str(head["revision"]))
+    connection = found.connect()
+    connection.begin()
+    connection.execute("DELETE FROM leader")
+
+    def take(info: tarfile.TarInfo, source: Readable) -> None:
+        kind, _, rest = info.name.partition("/")
+        if kind == "tables":
+            table = rest.partition("/")[0]
+            copying.load(connection, table, head["tables"][table], source.read().splitlines())
+
+    try:
+        archive.read(path, take)
+        connection.commit()
+    except sqlite3.Error as error:
+        raise Broken(f"Its rows do not fit: {error}", f"数据行不匹配：{error}") from None
+    finally:
+        connection.close()
+    migrate.upgrade(found)
+    return found

@@ -1,0 +1,138 @@
+"""`resources` of a Determined file, and where its work is queued."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from danlu.spec.dialects.draft import Draft
+from danlu.spec.dialects.keys import Keys
+from danlu.spec.dialects.openpai import read_model
+from danlu.spec.errors import Path
+from danlu.spec.fields import integer
+from danlu.spec.units import G, parse_size
+
+DEFAULT_SHM = 4 * G
+DEFAULT_PRIORITY = 42
+"""Determined's own; it is Danlu's 0."""
+
+_slots = integer(0, 100_000)
+_priority = integer(1, 99)
+_per_node = integer(1, 4096)
+
+_NOTED: dict[str, tuple[str, str]] = {
+    "weight": ("shares follow the queue's policy", "份额由队列策略决定"),
+    "devices": (
+        "no devices of the host are passed in beside the GPUs",
+        "除 GPU 外不传入主机设备",
+    ),
+    "max_slots": (
+        "how many trials run at once is searcher.max_concurrent_trials",
+        "同时运行的试验数由 searcher.max_concurrent_trials 决定",
+    ),
+    "native_parallel": ("changes nothing here", "在这里不起作用"),
+    "is_single_node": ("a task is on one node anyway", "一个任务本来就在一个节点上"),
+}
+_KEYS = (
+    "slots",
+    "slots_per_trial",
+    "resource_pool",
+    "agent_label",
+    "priority",
+    "shm_size",
+    *_NOTED,
+)
+
+
+class Resources:
+    def __init__(self, draft: Draft, keys: Keys, experiment: bool) -> None:
+        self._draft = draft
+        self._top = keys
+        self._keys = Keys(draft, keys.mapping("resources"), ("resources",))
+        self._experiment = experiment
+        self.slots = 1
+
+    def build(self) -> None:
+        draft, keys = self._draft, self._keys
+        key = "slots_per_trial" if self._experiment else "slots"
+        other = "slots" if self._experiment else "slots_per_trial"
+        found = keys.read(key, _slots)
+        second = keys.read(other, _slots)
+        if second is not None and found is None:
+            key, found = other, second
+        self.slots = 1 if found is None else found
+        self._cards(("resources", key))
+        self._queue()
+        shm = keys.read("shm_size", parse_size)
+        draft.put(("shm",), shm or DEFAULT_SHM, ("resources", "shm_size"))
+        for name, (en, zh) in _NOTED.items():
+            keys.note(name, en, zh)
+        keys.refuse_rest(_KEYS)
+
+    def _queue(self) -> None:
+        draft, keys = self._draft, self._keys
+        pool = keys.line("resource_pool")
+        if pool:
+            draft.put(("queue",), pool, ("resources", "resource_pool"))
+        priority = keys.read("priority", _priority)
+        if priority is not None:
+            mapped = DEFAULT_PRIORITY - priority
+            draft.put(("priority",), mapped, ("resources", "priority"))
+            draft.note(
+                ("resources", "priority"),
+                f"smaller goes first there, larger here: {priority} is {mapped}",
+                f"那里数值小者优先，这里数值大者优先：{priority} 即 {mapped}",
+            )
+
+    def _cards(self, key: Path) -> None:
+        draft = self._draft
+        model, model_key = self._model()
+        batch = self._batch()
+        count = self.slots
+        nodes = 1
+        per_node = batch.get("slots_per_node")
+        if isinstance(per_node, int) and 0 < per_node < count:
+            nodes, rest = divmod(count, per_node)
+            if rest:
+                draft.refuse(key, count, f"is no multiple of {per_node}", f"不是 {per_node} 的倍数")
+            count = per_node
+        if nodes > 1:
+            draft.put(("count",), nodes, key)
+        if count and model:
+            draft.put(("gpus",), {"count": count, "model": model}, key)
+            draft.came_from(("gpus", "model"), model_key)
+        elif count:
+            draft.put(("gpus",), count, key)
+        elif model:
+            draft.note(model_key, "no card is asked for, so it does not matter", "没有申请卡")
+
+    def _model(self) -> tuple[str | None, Path]:
+        key: Path = ("resources", "agent_label")
+        label = self._keys.raw("agent_label")
+        if label in (None, ""):
+            return None, key
+        model = self._draft.read(read_model, str(label), key)
+        if model is not None and self.slots:
+            self._draft.note(
+                key, f"asks for cards of the model {model}", f"申请型号为 {model} 的卡"
+            )
+        return model, key
+
+    def _batch(self) -> Mapping[str, Any]:
+        """`slurm` (or `pbs`): how an HPC launcher would have split the slots."""
+        draft = self._draft
+        found: dict[str, Any] = {}
+        for name in ("slurm", "pbs"):
+            keys = Keys(draft, self._top.mapping(name), (name,))
+            per_node = keys.read("slots_per_node", _per_node)
+            if per_node is not None:
+                found["slots_per_node"] = per_node
+            gpu_type = keys.line("gpu_type")
+            if gpu_type is not None and not self._keys.has("agent_label"):
+                draft.note(
+                    (name, "gpu_type"), "agent_label names the model", "型号请写 agent_label"
+                )
+            for key in ("sbatch_args", "pbsbatch_args"):
+                keys.note(key, "nothing is submitted to another scheduler", "不会提交到别的调度器")
+            keys.note_rest()
+        return found

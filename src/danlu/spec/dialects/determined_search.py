@@ -1,0 +1,204 @@
+"""Determined experiments: a single trial is a job, a grid or a random search an array."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from danlu.spec.dialects.draft import Draft
+from danlu.spec.dialects.keys import Keys
+from danlu.spec.errors import Wrong
+from danlu.spec.fields import LONGEST_WORD, integer
+from danlu.spec.job import Sampling, Search
+from danlu.spec.search import check_space, grid_size
+
+_SIGNS = ("searcher", "hyperparameters", "max_restarts", "checkpoint_storage", "records_per_epoch")
+_ADAPTIVE = (
+    "adaptive_asha",
+    "async_halving",
+    "adaptive",
+    "adaptive_simple",
+    "sync_halving",
+    "pbt",
+)
+_SEARCHERS = ("single", "random", "grid", *_ADAPTIVE)
+_FALLBACK_TRIALS = 16
+
+_trials = integer(1, 100_000)
+_concurrent = integer(0, 100_000)
+_restarts = integer(0, 1_000_000)
+_seed = integer(0, 2**32 - 1)
+
+_OWN_EN = "is the program's own matter; it finds it in DET_EXPERIMENT_CONFIG"
+_OWN_ZH = "由程序自己处理；可从 DET_EXPERIMENT_CONFIG 读取"
+_STEERED_EN = "nobody but the program steers the training here"
+_STEERED_ZH = "这里训练过程由程序自己控制"
+
+
+class Experiment:
+    NOTED: ClassVar[dict[str, tuple[str, str]]] = {
+        "labels": ("jobs have no labels here", "这里的任务没有标签"),
+        "workspace": ("there are groups instead; --group names one", "这里用组；--group 指定"),
+        "project": ("there are groups instead; --group names one", "这里用组；--group 指定"),
+        "checkpoint_storage": (
+            "checkpoints are files the program writes; /userhome keeps them",
+            "检查点是程序自己写的文件；放在 /userhome 可保留",
+        ),
+        "tensorboard_storage": (
+            "event files are what the program writes; /userhome keeps them",
+            "事件文件由程序写出；放在 /userhome 可保留",
+        ),
+        "checkpoint_policy": (_STEERED_EN, _STEERED_ZH),
+        "min_validation_period": (_STEERED_EN, _STEERED_ZH),
+        "min_checkpoint_period": (_STEERED_EN, _STEERED_ZH),
+        "perform_initial_validation": (_STEERED_EN, _STEERED_ZH),
+        "scheduling_unit": (_STEERED_EN, _STEERED_ZH),
+        "batches_per_step": (_STEERED_EN, _STEERED_ZH),
+        "records_per_epoch": (_OWN_EN, _OWN_ZH),
+        "optimizations": (_OWN_EN, _OWN_ZH),
+        "profiling": (_OWN_EN, _OWN_ZH),
+        "log_policies": ("logs are kept whole; none are acted on", "日志完整保留，不据此采取动作"),
+        "retention_policy": ("jobs and their logs stay listed", "任务及其日志会保留"),
+        "internal": ("changes nothing here", "在这里不起作用"),
+        "data_layer": (_OWN_EN, _OWN_ZH),
+        "security": ("changes nothing here", "在这里不起作用"),
+        "notes": ("changes nothing here", "在这里不起作用"),
+    }
+    KEYS: ClassVar[tuple[str, ...]] = (
+        "data",
+        "hyperparameters",
+        "searcher",
+        "max_restarts",
+        "reproducibility",
+        *NOTED,
+    )
+
+    def __init__(self, draft: Draft, keys: Keys) -> None:
+        self._draft = draft
+        self._keys = keys
+
+    def build(self) -> None:
+        draft, keys = self._draft, self._keys
+        restarts = keys.read("max_restarts", _restarts)
+        count = 5 if restarts is None else min(restarts, 100)
+        if count:
+            draft.put(("retries",), count, ("max_restarts",))
+        keys.raw("data")  # reaches the program with the whole configuration
+        self._configuration()
+        seed = Keys(draft, keys.mapping("reproducibility"), ("reproducibility",))
+        number = seed.read("experiment_seed", _seed) or 0
+        seed.note_rest()
+        self._search(number)
+        for key, (en, zh) in self.NOTED.items():
+            keys.note(key, en, zh)
+        draft.note(
+            (),
+            "An experiment's files are not uploaded: it runs in the working directory"
+            " (of danlu submit: the present one)",
+            "不上传实验文件：在工作目录中运行（danlu submit 为当前目录）",
+        )
+
+    def _configuration(self) -> None:
+        """The whole file as Determined hands it to the program; logins are left out."""
+        values = dict(self._keys.values)
+        environment = values.get("environment")
+        if isinstance(environment, Mapping):
+            kept = {key: value for key, value in environment.items() if key != "registry_auth"}
+            values["environment"] = kept
+        text = json.dumps(values, ensure_ascii=False, default=str)
+        if len(text.encode()) > LONGEST_WORD // 2:
+            self._draft.note(
+                (),
+                "DET_EXPERIMENT_CONFIG is not set: the file is too long for a variable",
+                "不设置 DET_EXPERIMENT_CONFIG：文件太长，变量放不下",
+            )
+            return
+        known = self._draft.values.setdefault("env", {})
+        known.setdefault("DET_EXPERIMENT_CONFIG", text)
+
+    def _search(self, seed: int) -> None:
+        draft, keys = self._draft, self._keys
+        space = keys.mapping("hyperparameters")
+        before = len(draft.findings)
+        draft.read(check_space, space, ("hyperparameters",))
+        if len(draft.findings) > before:
+            space = {}  # what is wrong with it is told; the rest is read without
+        searcher = Keys(draft, keys.mapping("searcher"), ("searcher",))
+        name = searcher.text("name") or "single"
+        if name not in _SEARCHERS:
+            every = ", ".join(_SEARCHERS)
+            draft.refuse(
+                ("searcher", "name"), name, f"is not one of: {every}", f"不是以下之一：{every}"
+            )
+        steering = [
+            key for key in searcher.left() if key not in ("max_trials", "max_concurrent_trials")
+        ]
+        if steering:
+            listed = ", ".join(steering)
+            draft.note(
+                ("searcher", steering[0]),
+                f"trials are not compared or stopped by the platform; {listed} reach the program"
+                " in DET_EXPERIMENT_CONFIG",
+                f"平台不比较也不提前停止试验；{listed} 通过 DET_EXPERIMENT_CONFIG 交给程序",
+            )
+        trials = self._trials(name, searcher, space, seed)
+        at_once = searcher.read("max_concurrent_trials", _concurrent)
+        if draft.findings:
+            return
+        if space:
+            grid = name == "grid"
+            search: dict[str, Any] = {"space": dict(space)}
+            if grid:
+                search["sampling"] = "grid"
+            if seed:
+                search["seed"] = seed
+            draft.put(("search",), search, ("hyperparameters",))
+        if trials > 1 or (name != "single" and trials):
+            limit = 16 if at_once is None else at_once
+            more = f"%{limit}" if 0 < limit < trials else ""
+            draft.put(("array",), f"0-{trials - 1}{more}", ("searcher", "max_trials"))
+
+    def _trials(self, name: str, searcher: Keys, space: Mapping[str, Any], seed: int) -> int:
+        draft = self._draft
+        given = searcher.read("max_trials", _trials)
+        if name == "single":
+            return 1
+        if name == "grid":
+            try:
+                return grid_size(Search(space, Sampling.GRID, seed))
+            except Wrong as error:
+                draft.findings.extend(each.below(("hyperparameters",)) for each in error.findings)
+                return 0
+        if name in _ADAPTIVE:
+            draft.note(
+                ("searcher", "name"),
+                f"{name} runs as a random search for now: every trial runs to its end, none is"
+                " stopped early",
+                f"{name} 目前按随机搜索运行：每个试验都运行到结束，不会提前停止",
+            )
+        if given is None:
+            draft.note(
+                ("searcher",),
+                f"max_trials is not given: {_FALLBACK_TRIALS} trials",
+                f"没有写 max_trials：{_FALLBACK_TRIALS} 次试验",
+            )
+        return given or _FALLBACK_TRIALS
+
+    def around(self, command: str | list[str]) -> str:
+        """The command with its trial's values in a JSON file beside it."""
+        text = command if isinstance(command, str) else shlex.join(command)
+        if not self._draft.get(("search",)):
+            return text
+        return (
+            'export DET_HPARAMS_FILE="${TMPDIR:-/tmp}/hparams-${DANLU_ATTEMPT_ID}.json"\n'
+            'printf \'%s\\n\' "$DET_HPARAMS" > "$DET_HPARAMS_FILE"\n'
+            f"{text}"
+        )
+
+
+def is_experiment(values: Mapping[str, Any]) -> bool:
+    resources = values.get("resources")
+    slots = isinstance(resources, Mapping) and "slots_per_trial" in resources
+    return slots or any(key in values for key in _SIGNS)

@@ -1,0 +1,99 @@
+"""Reading the keys of one foreign mapping: each is taken once, and what is left over is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from danlu.spec.dialects.draft import Draft
+from danlu.spec.errors import MOST_PROBLEMS, Path, unknown_key, wrong
+from danlu.spec.fields import read_flag, read_line, read_text
+
+T = TypeVar("T")
+
+
+class Keys:
+    def __init__(self, draft: Draft, values: Mapping[str, Any], path: Path = ()) -> None:
+        self.draft = draft
+        self.values = values
+        self.path = path
+        self.taken: set[str] = set()
+
+    def has(self, key: str) -> bool:
+        return self.values.get(key) is not None
+
+    def raw(self, key: str) -> Any:
+        self.taken.add(key)
+        return self.values.get(key)
+
+    def read(self, key: str, reader: Callable[[Any], T]) -> T | None:
+        """None where it is absent, null or wrong; what is wrong is told."""
+        value = self.raw(key)
+        return None if value is None else self.draft.read(reader, value, (*self.path, key))
+
+    def text(self, key: str) -> str | None:
+        return self.read(key, read_text)
+
+    def line(self, key: str) -> str | None:
+        return self.read(key, read_line)
+
+    def flag(self, key: str) -> bool | None:
+        return self.read(key, read_flag)
+
+    def mapping(self, key: str) -> Mapping[str, Any]:
+        return self.read(key, as_mapping) or {}
+
+    def items(self, key: str) -> list[Any]:
+        return self.read(key, as_list) or []
+
+    def required(self, key: str, en: str, zh: str) -> bool:
+        """Whether it is there; if not, that is told."""
+        if self.values.get(key) is not None:
+            return True
+        self.taken.add(key)
+        self.draft.missing((*self.path, key), en, zh)
+        return False
+
+    def note(self, key: str, en: str, zh: str) -> None:
+        """For a key that has no meaning here, where it is given at all."""
+        value = self.raw(key)
+        if value not in (None, "", [], {}):
+            self.draft.note((*self.path, key), en, zh)
+
+    def left(self) -> list[str]:
+        return [key for key in self.values if key not in self.taken]
+
+    def refuse_rest(self, known: Iterable[str]) -> None:
+        names = list(known)
+        for key in self.left():
+            if len(self.draft.findings) > MOST_PROBLEMS:
+                return  # looking for the nearest key of thousands takes its time
+            self.draft.findings.append(unknown_key(key, names, self.path))
+
+    def note_rest(self) -> None:
+        for key in self.left():
+            self.draft.note(
+                (*self.path, key),
+                "is not a key of this language; it changes nothing",
+                "不是该语言的键；不起作用",
+            )
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    raise wrong(value, "is not a mapping of keys to values", "不是键和值的映射")
+
+
+def as_list(value: object) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    raise wrong(value, "is not a list", "不是列表")
+
+
+def as_text_list(value: object) -> list[str]:
+    return [read_text(each) for each in as_list(value)]
+
+
+def none_if_blank(value: str | None) -> str | None:
+    return value if value and value.strip() else None

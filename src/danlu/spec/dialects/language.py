@@ -1,0 +1,88 @@
+"""The languages there are, what a conversion may know of its surroundings, and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from danlu.spec.complete import Submission
+from danlu.spec.dialects.draft import Note
+
+
+class Dialect(StrEnum):
+    NATIVE = "native"
+    OPENPAI_V1 = "openpai-v1"
+    OPENPAI_V2 = "openpai-v2"
+    DLC = "dlc"
+    DETERMINED = "determined"
+    SBATCH = "sbatch"
+
+    @property
+    def label(self) -> str:
+        return _TITLES[self]
+
+
+_TITLES = {
+    Dialect.NATIVE: "Danlu",
+    Dialect.OPENPAI_V1: "OpenPAI v1",
+    Dialect.OPENPAI_V2: "OpenPAI v2",
+    Dialect.DLC: "DLC",
+    Dialect.DETERMINED: "Determined",
+    Dialect.SBATCH: "sbatch",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SiteVolume:
+    """A catalogued volume: where it is on the nodes, and where tasks see it."""
+
+    name: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What only the installation knows. Foreign files name folders of machines by their path."""
+
+    volumes: tuple[SiteVolume, ...] = ()
+
+    def volume_of(self, path: str) -> tuple[SiteVolume, str] | None:
+        """The volume that holds a path of the nodes, and the rest of the path below it."""
+        best: tuple[SiteVolume, str] | None = None
+        for volume in self.volumes:
+            for root in (volume.source, volume.target):
+                rest = _below(path, root)
+                if rest is not None and (best is None or len(rest) < len(best[1])):
+                    best = volume, rest
+        return best
+
+
+def _below(path: str, root: str) -> str | None:
+    root = root.rstrip("/")
+    if path.rstrip("/") == root:
+        return ""
+    return path[len(root) :] if root and path.startswith(root + "/") else None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What stands beside the file on the command line or in the request."""
+
+    run_as: str | None = None  # Determined: shell, notebook, command, tensorboard, experiment
+    overrides: tuple[str, ...] = ()  # Determined: a.b.c=value
+    arguments: tuple[str, ...] = ()  # sbatch: the words after the script
+    words: tuple[str, ...] = ()  # sbatch: options of the command line; they win over the file's
+    values: Mapping[str, Any] = field(default_factory=dict)  # native keys that win
+    offers: Mapping[str, Any] = field(default_factory=dict)  # native keys where the file has none
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    dialect: Dialect
+    jobs: tuple[Submission, ...]
+    notes: tuple[Note, ...] = ()
+    # Secrets that stood in the file itself: name -> value. Whoever queues the job keeps them.
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)

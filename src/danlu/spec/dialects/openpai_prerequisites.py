@@ -1,0 +1,118 @@
+"""Prerequisites of OpenPAI v2: images, scripts, data and outputs that roles refer to by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from danlu.spec.dialects.draft import Draft
+from danlu.spec.dialects.keys import Keys, as_text_list
+from danlu.spec.dialects.openpai_plugins import Plugins
+from danlu.spec.errors import Path
+
+_TYPES = ("dockerimage", "script", "output", "data")
+_KEYS = (
+    "protocolVersion",
+    "name",
+    "type",
+    "version",
+    "contributor",
+    "description",
+    "uri",
+    "auth",
+    "plugin",
+    "require",
+    "callbacks",
+    "failurePolicy",
+)
+
+
+class Prerequisites:
+    def __init__(self, draft: Draft, keys: Keys) -> None:
+        self._draft = draft
+        self._plugins: list[tuple[str, Mapping[str, Any], Path]] = []
+        self.things: dict[str, dict[str, Mapping[str, Any]]] = {kind: {} for kind in _TYPES}
+        for index, values in enumerate(keys.items("prerequisites")):
+            place = ("prerequisites", index)
+            if isinstance(values, Mapping):
+                self._add(Keys(draft, values, place))
+            else:
+                draft.refuse(place, values, "is not a prerequisite", "不是前置项")
+
+    def _add(self, keys: Keys) -> None:
+        draft, path = self._draft, keys.path
+        keys.raw("protocolVersion")
+        for key in ("version", "contributor", "description"):
+            keys.raw(key)
+        named = keys.required("name", "name it", "请命名")
+        name = (keys.text("name") if named else None) or ""
+        plugin = keys.text("plugin")
+        if plugin is not None:
+            self._plugins.append((plugin, keys.values, path))
+            for key in ("callbacks", "failurePolicy"):
+                keys.raw(key)
+        if keys.items("require"):
+            draft.note(
+                (*path, "require"), "all prerequisites are there at once", "所有前置项同时可用"
+            )
+        kind = keys.text("type") if plugin is None or keys.has("type") else None
+        if kind is None and plugin is None:
+            draft.missing((*path, "type"), f"write one of: {', '.join(_TYPES)}", "请写类型")
+        elif kind is not None and kind not in _TYPES and plugin is None:
+            draft.refuse(
+                (*path, "type"),
+                kind,
+                f"is not one of: {', '.join(_TYPES)}",
+                f"不是以下之一：{'、'.join(_TYPES)}",
+            )
+        elif kind in _TYPES:
+            self._keep(kind, name, keys)
+        keys.raw("uri")
+        keys.refuse_rest(_KEYS)
+
+    def _keep(self, kind: str, name: str, keys: Keys) -> None:
+        draft, path = self._draft, keys.path
+        if name in self.things[kind]:
+            draft.refuse(
+                (*path, "name"),
+                name,
+                f"is there twice among those of type {kind}; keep one",
+                f"在类型 {kind} 中出现两次；请只保留一个",
+            )
+        uri: Any = None
+        if kind == "data":
+            if keys.has("uri"):
+                uri = keys.read("uri", as_text_list)
+        elif keys.required("uri", "write its address", "请写地址"):
+            uri = keys.line("uri")
+        if keys.has("auth"):
+            keys.mapping("auth")
+            draft.note(
+                (*path, "auth"),
+                "is not used; registries and their logins are set up once by the admin",
+                "不使用；镜像仓库及其登录由管理员统一设置",
+            )
+        self.things[kind][name] = {"name": name, "uri": uri}
+
+    def add_plugins(self, plugins: Plugins) -> None:
+        for name, values, path in self._plugins:
+            plugins.add(name, values, path)
+
+    def image(self, name: str, key: Path) -> str | None:
+        if not self.check("dockerimage", name, key):
+            return None
+        uri = self.things["dockerimage"][name]["uri"]
+        return uri.strip() if isinstance(uri, str) else None
+
+    def check(self, kind: str, name: str, key: Path) -> bool:
+        """Whether a role's reference means something."""
+        if name in self.things[kind]:
+            return True
+        known = ", ".join(self.things[kind]) or "none"
+        self._draft.refuse(
+            key,
+            name,
+            f"is not a prerequisite of type {kind}; there are: {known}",
+            f"不是类型为 {kind} 的前置项；现有：{known}",
+        )
+        return False

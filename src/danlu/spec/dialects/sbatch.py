@@ -1,0 +1,226 @@
+"""sbatch scripts: `#SBATCH` lines become the job's needs, the script its command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from danlu.spec.defaults import Defaults
+from danlu.spec.dialects.draft import Draft
+from danlu.spec.dialects.language import Converted, Dialect, Options, Site
+from danlu.spec.dialects.sbatch_needs import Needs
+from danlu.spec.dialects.sbatch_options import (
+    FLAGS,
+    LONG,
+    Given,
+    Unreadable,
+    parse,
+    split_words,
+)
+from danlu.spec.dialects.sbatch_terms import Terms
+from danlu.spec.errors import MOST_PROBLEMS, NO_VALUE, Finding, nearest, spec_error
+
+_DIRECTIVE = re.compile(r"#SBATCH(?:[ \t]+(.*))?$")
+_HETEROGENEOUS = re.compile(r"(?:hetjob|packjob)\b")
+_SHELLS = ("bash", "sh", "zsh", "ksh", "dash")
+_PLAIN_SHELLS = ("bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh")
+
+
+def read(text: str, options: Options, site: Site, defaults: Defaults) -> Converted:
+    lines: dict[str, int] = {}
+    draft = Draft(lambda path: lines.get(str(path[0]), 1) if path else 1)
+    script = _Script(text.replace("\r\n", "\n"), draft, lines)
+    given = script.options(options.words)
+    if draft.findings:
+        raise spec_error(draft.findings, draft.line_of)
+    draft.put(("variables",), "slurm", ())
+    Needs(draft, given).build()
+    Terms(draft, given).build()
+    _note_rest(draft, given)
+    script.put_command(given, options.arguments)
+    values = _with_folder(draft, options)
+    submission = draft.finish(options.values, values, defaults)
+    return Converted(Dialect.SBATCH, (submission,), tuple(draft.notes))
+
+
+def _with_folder(draft: Draft, options: Options) -> Mapping[str, Any]:
+    """A folder given relative to where sbatch was called is known only to the caller."""
+    offers = {"name": "sbatch", **options.offers}
+    folder = draft.values.get("workdir")
+    if isinstance(folder, str) and not folder.startswith("/"):
+        base = str(offers.get("workdir") or "")
+        if base.startswith("/"):
+            draft.values["workdir"] = f"{base.rstrip('/')}/{folder}"
+        else:
+            draft.values.pop("workdir")
+            draft.note(
+                ("--chdir",),
+                "is relative to where the job is submitted, which is not known here; the job"
+                " starts in the user's own folder",
+                "是相对于提交位置的路径，这里不知道；任务从用户目录开始",
+            )
+    return offers
+
+
+class _Script:
+    def __init__(self, text: str, draft: Draft, lines: dict[str, int]) -> None:
+        self._text = text
+        self._draft = draft
+        self._lines = lines
+
+    def options(self, words: tuple[str, ...]) -> dict[str, str]:
+        """What the directives ask for, then the command line; a later one wins."""
+        found = self._directives()
+        try:
+            for given in parse(list(words), None):
+                if given.name:
+                    found[given.name] = given.value
+        except Unreadable as error:
+            self._refuse(error.word, 1, error.en, error.zh)
+        return found
+
+    def _directives(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        over = False
+        for number, line in enumerate(self._text.split("\n"), 1):
+            match = _DIRECTIVE.match(line)
+            if match is None:
+                over = over or (bool(line.strip()) and not line.lstrip().startswith("#"))
+                continue
+            words = (match[1] or "").strip()
+            if over:
+                key = f"#SBATCH {words}"[:40]
+                self._lines.setdefault(key, number)
+                self._draft.note(
+                    (key,),
+                    "stands after the first command, where sbatch reads no options",
+                    "位于第一条命令之后，sbatch 不读取那里的选项",
+                )
+                continue
+            if _HETEROGENEOUS.match(words):
+                self._refuse(words, number, "heterogeneous jobs are not run", "不支持异构任务")
+                continue
+            for given in self._parse(words, number):
+                if not given.name:
+                    self._stray(given.value, number)
+                    continue
+                found[given.name] = given.value
+                self._lines[f"--{given.name}"] = number
+        return found
+
+    def _stray(self, word: str, number: int) -> None:
+        key = word[:40]
+        self._lines.setdefault(key, number)
+        self._draft.note((key,), "is no option; it changes nothing", "不是选项；不起作用")
+
+    def _parse(self, words: str, number: int) -> list[Given]:
+        try:
+            return parse(split_words(words), number)
+        except Unreadable as error:
+            few = len(self._draft.findings) <= MOST_PROBLEMS
+            unknown = few and error.word.startswith("--") and error.word[2:] not in LONG
+            near = nearest(error.word[2:], LONG) if unknown else None
+            en = f"; did you mean --{near}?" if near else ""
+            zh = f"；是否想写 --{near}？" if near else ""
+            self._refuse(error.word, number, error.en + en, error.zh + zh)
+            return []
+
+    def _refuse(self, word: str, number: int, en: str, zh: str) -> None:
+        key = word[:40] or "#SBATCH"
+        self._lines[key] = number
+        self._draft.findings.append(Finding((key,), NO_VALUE, en, zh))
+
+    def put_command(self, given: Mapping[str, str], arguments: tuple[str, ...]) -> None:
+        draft = self._draft
+        if "wrap" in given:
+            draft.note(("--wrap",), "the script is run, not --wrap", "运行的是脚本，不是 --wrap")
+        text = self._text
+        if not any(_significant(line) for line in text.split("\n")):
+            draft.refuse(("script",), NO_VALUE, "holds no command to run", "没有要运行的命令")
+            return
+        first, _, _ = text.partition("\n")
+        words = first[2:].split() if first.startswith("#!") else []
+        if not words:
+            draft.note(
+                (),
+                "The script does not begin with #! (sbatch would refuse it); bash runs it",
+                "脚本不以 #! 开头（sbatch 会拒绝）；由 bash 运行",
+            )
+            words = ["/bin/bash"]
+        shell = words[0].rpartition("/")[2]
+        if shell == "env" and len(words) > 1:
+            # `env` only looks the interpreter up, which whoever starts the command does too.
+            rest = [word for word in words[1:] if word != "-S"]
+            if rest and rest[0] in _SHELLS:
+                words, shell = rest, rest[0]
+        if words[0] in _PLAIN_SHELLS and len(words) == 1 and not arguments:
+            draft.put(("command",), text, ("script",))
+        elif shell in _SHELLS:
+            name = str(draft.values.get("name") or "script")
+            draft.put(("command",), [*words, "-c", text, name, *arguments], ("script",))
+        else:
+            draft.put(("command",), ["/bin/bash", "-c", _RUN_FILE, text, *arguments], ("script",))
+
+
+# Any other interpreter is given the script as a file, as sbatch does.
+_RUN_FILE = (
+    'script=$(mktemp "${TMPDIR:-/tmp}/script.XXXXXX") && printf "%s" "$0" > "$script" && '
+    'chmod 700 "$script" && { "$script" "$@"; code=$?; rm -f "$script"; exit $code; }'
+)
+
+
+def _significant(line: str) -> bool:
+    bare = line.strip()
+    return bool(bare) and not bare.startswith("#")
+
+
+_MEANINGLESS: dict[str, tuple[str, str]] = {
+    "qos": ("priorities follow the queue's policy", "优先级由队列策略决定"),
+    "comment": ("changes nothing", "不起作用"),
+    "exclude": ("nodes are chosen by the platform", "节点由平台选择"),
+    "nodelist": ("nodes are chosen by the platform", "节点由平台选择"),
+    "nodefile": ("nodes are chosen by the platform", "节点由平台选择"),
+    "exclusive": (
+        "a job gets the CPUs, memory and cards it asks for, not a whole node",
+        "任务得到所申请的 CPU、内存和卡，而不是整个节点",
+    ),
+    "mail-type": ("no mail is sent yet; danlu wait JOB waits", "暂不发邮件；可用 danlu wait 任务"),
+    "mail-user": ("no mail is sent yet; danlu wait JOB waits", "暂不发邮件；可用 danlu wait 任务"),
+    "signal": (
+        "at its time limit a job gets SIGTERM, and after its grace the end",
+        "达到时间上限时先发 SIGTERM，宽限后结束",
+    ),
+    "requeue": ("what the platform lost is run again anyway", "平台原因丢失的任务本来就会重新运行"),
+    "no-requeue": (
+        "what the platform itself lost is run again all the same",
+        "平台原因丢失的任务仍会重新运行",
+    ),
+    "uid": ("a job runs as whoever submits it", "任务以提交者身份运行"),
+    "gid": ("a job runs as whoever submits it", "任务以提交者身份运行"),
+    "wait": ("is for the command sbatch", "是 sbatch 命令的选项"),
+    "parsable": ("is for the command sbatch", "是 sbatch 命令的选项"),
+    "test-only": ("is for the command sbatch", "是 sbatch 命令的选项"),
+    "quiet": ("is for the command sbatch", "是 sbatch 命令的选项"),
+    "verbose": ("is for the command sbatch", "是 sbatch 命令的选项"),
+    "licenses": ("licenses are not counted here", "这里不统计许可证"),
+    "reservation": ("there are no reservations to name", "没有可指定的预留"),
+    "time-min": ("the time limit is not shortened", "时间上限不会缩短"),
+    "clusters": ("there is one cluster", "只有一个集群"),
+    "tmp": ("disks are not counted here", "这里不统计磁盘"),
+    "nice": ("priority of the native job does that", "请用原生任务的 priority"),
+}
+
+
+def _note_rest(draft: Draft, given: Mapping[str, str]) -> None:
+    handled = Needs.HANDLED | Terms.HANDLED | {"wrap"}
+    for name, value in given.items():
+        if name in handled or (name in FLAGS and name in ("help", "version", "usage")):
+            continue
+        en, zh = _MEANINGLESS.get(
+            name,
+            ("is a hint to Slurm that changes nothing here", "是给 Slurm 的提示，在这里不起作用"),
+        )
+        draft.note(
+            (f"--{name}",), f"{value!r}: {en}" if value else en, f"{value!r}：{zh}" if value else zh
+        )

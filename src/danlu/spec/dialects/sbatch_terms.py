@@ -1,0 +1,239 @@
+"""Everything else an sbatch script asks for: where, how long, after what, into which files."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from danlu.spec.dialects.draft import Draft
+from danlu.spec.errors import Path, wrong
+from danlu.spec.forms import read_env
+from danlu.spec.refs import NAME_PATTERN, parse_array
+
+_TIME = re.compile(
+    r"(?:(?P<days>\d{1,5})-(?P<h>\d{1,3})(?::(?P<m>\d{1,2})(?::(?P<s>\d{1,2}))?)?"
+    r"|(?P<one>\d{1,7})(?::(?P<two>\d{1,2})(?::(?P<three>\d{1,2}))?)?)",
+    re.ASCII,
+)
+_NAME = re.compile(NAME_PATTERN, re.ASCII)
+_ENDLESS = ("infinite", "unlimited")
+_LONGEST = 10 * 365 * 86400
+_AFTER = {
+    "after": "started",
+    "afterany": "ended",
+    "afterok": "succeeded",
+    "afternotok": "failed",
+    "aftercorr": "succeeded",
+}
+_JOB = re.compile(r"(\d{1,18})(?:_(\d{1,9}))?(?:\+\d+)?", re.ASCII)
+
+
+class Terms:
+    HANDLED: ClassVar[frozenset[str]] = frozenset(
+        {
+            "job-name",
+            "partition",
+            "account",
+            "time",
+            "begin",
+            "output",
+            "error",
+            "input",
+            "open-mode",
+            "array",
+            "dependency",
+            "hold",
+            "chdir",
+            "export",
+            "priority",
+            "get-user-env",
+        }
+    )
+
+    def __init__(self, draft: Draft, given: Mapping[str, str]) -> None:
+        self._draft = draft
+        self._given = given
+
+    def build(self) -> None:
+        draft, given = self._draft, self._given
+        name = given.get("job-name")
+        if name and name.strip():
+            draft.name(name, ("--job-name",))
+        self._queue()
+        if "time" in given:
+            seconds = draft.read(read_time, given["time"], ("--time",))
+            if seconds is not None and math.isfinite(seconds):
+                draft.put(("time_limit",), seconds, ("--time",))
+        if "begin" in given:
+            draft.put(("held",), True, ("--begin",))
+            draft.note(
+                ("--begin",),
+                f"{given['begin']!r}: the job is held; danlu release JOB lets it start",
+                f"{given['begin']!r}：任务先挂起；danlu release 任务 使其开始",
+            )
+        if "hold" in given:
+            draft.put(("held",), True, ("--hold",))
+        self._files()
+        self._array()
+        self._dependency()
+        self._folder()
+        self._environment()
+
+    def _queue(self) -> None:
+        draft, given = self._draft, self._given
+        partition = (given.get("partition") or "").strip()
+        if partition:
+            first, *others = [part.strip() for part in partition.split(",")]
+            draft.put(("queue",), first, ("--partition",))
+            if others:
+                draft.note(
+                    ("--partition",),
+                    f"one queue is taken, the first: {first}",
+                    f"只用一个队列，即第一个：{first}",
+                )
+        account = (given.get("account") or "").strip()
+        if account and not _NAME.fullmatch(account):
+            draft.note(
+                ("--account",),
+                f"{account!r} cannot be a group's name here; the job counts for none",
+                f"{account!r} 不能作为这里的组名；任务不计入任何组",
+            )
+        elif account:
+            draft.put(("group",), account, ("--account",))
+            draft.note(
+                ("--account",),
+                f"an account is a group here: {account}",
+                f"账户在这里就是组：{account}",
+            )
+        if given.get("priority", "").strip():
+            draft.note(("--priority",), "follows the queue's policy", "由队列策略决定")
+
+    def _files(self) -> None:
+        given = self._given
+        files: dict[str, Any] = {"output": given.get("output") or self._default_output()}
+        for key in ("error", "input"):
+            if given.get(key):
+                files[key] = given[key]
+        mode = given.get("open-mode")
+        if mode is not None:
+            if mode.strip().lower() not in ("append", "truncate", "a", "t"):
+                self._draft.refuse(
+                    ("--open-mode",), mode, "is not append or truncate", "应为 append 或 truncate"
+                )
+            elif mode.strip().lower().startswith("a"):
+                files["append"] = True
+        self._draft.put(("files",), files, ("--output",))
+        for key in files:
+            self._draft.came_from(("files", key), (f"--{key}",))
+
+    def _default_output(self) -> str:
+        return "slurm-%A_%a.out" if "array" in self._given else "slurm-%j.out"
+
+    def _array(self) -> None:
+        value = self._given.get("array")
+        if value is None:
+            return
+        text = "".join(value.split())
+        head, percent, limit = text.partition("%")
+        if head.isdigit():
+            text = f"{head}-{head}{percent}{limit}"  # one number is one index, not a count
+        array = self._draft.read(parse_array, text, ("--array",))
+        if array is not None:
+            self._draft.put(("array",), text, ("--array",))
+
+    def _dependency(self) -> None:
+        value = (self._given.get("dependency") or "").strip()
+        if not value:
+            return
+        draft, key = self._draft, ("--dependency",)
+        if "?" in value:
+            draft.refuse(
+                key,
+                value,
+                "any of several (?) is not known; use commas: all of them",
+                "不支持 ?（任一）",
+            )
+            return
+        after: list[dict[str, str]] = []
+        for part in value.split(","):
+            kind, *jobs = part.strip().split(":")
+            if kind == "singleton":
+                draft.note(
+                    key,
+                    "singleton is not honoured: two jobs of one name may run at once",
+                    "不支持 singleton：同名任务可能同时运行",
+                )
+            elif kind not in _AFTER or not jobs:
+                every = ", ".join(_AFTER)
+                draft.refuse(
+                    key, part, f"is not KIND:JOB with one of {every}", f"应为 类型:任务：{every}"
+                )
+            else:
+                after.extend(self._one(kind, job, key) for job in jobs)
+        found = [each for each in after if each]
+        if found:
+            draft.put(("after",), found, key)
+
+    def _one(self, kind: str, job: str, key: Path) -> dict[str, str]:
+        match = _JOB.fullmatch(job.strip())
+        if match is None:
+            self._draft.refuse(key, job, "is not a job's number", "不是任务编号")
+            return {}
+        if kind == "aftercorr":
+            self._draft.note(key, "each element waits for the whole array", "每个元素等待整个数组")
+        return {"job": job.strip().partition("+")[0], "when": _AFTER[kind]}
+
+    def _folder(self) -> None:
+        folder = (self._given.get("chdir") or "").strip()
+        if not folder:
+            return
+        if folder.startswith("~"):
+            folder = f"/userhome{folder[1:]}" if folder[1:2] in ("", "/") else folder
+        self._draft.put(("workdir",), folder, ("--chdir",))
+
+    def _environment(self) -> None:
+        value = self._given.get("export")
+        if value is None or value.strip() in ("ALL", "NONE", "NIL", ""):
+            return
+        draft, key = self._draft, ("--export",)
+        named: dict[str, str] = {}
+        for part in value.split(","):
+            name, equals, content = part.strip().partition("=")
+            if equals:
+                named[name] = content
+            elif name not in ("ALL", "NONE", "NIL"):
+                draft.note(
+                    key,
+                    f"{name} is taken along only by the command sbatch",
+                    f"只有 sbatch 命令会带上 {name}",
+                )
+        env = draft.read(read_env, named, key)
+        if env:
+            known = draft.values.setdefault("env", {})
+            known.update(env)
+
+
+def read_time(value: object) -> float:
+    """Seconds: minutes, minutes:seconds, h:m:s, d-h, d-h:m, d-h:m:s; inf: no limit."""
+    text = str(value).strip()
+    if text.lower() in _ENDLESS:
+        return math.inf
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise wrong(
+            value,
+            "is not a time; write minutes, or 12:00:00, 2-00, 1-12:30:00",
+            "不是时间；请写分钟数，或 12:00:00、2-00、1-12:30:00",
+        )
+    part = {name: int(number) for name, number in match.groupdict().items() if number}
+    if "days" in part:
+        seconds = part["days"] * 86400 + part["h"] * 3600 + part.get("m", 0) * 60 + part.get("s", 0)
+    elif "three" in part:
+        seconds = part["one"] * 3600 + part["two"] * 60 + part["three"]
+    else:
+        seconds = part["one"] * 60 + part.get("two", 0)
+    if seconds == 0:
+        return math.inf
+    return float(min(seconds, _LONGEST))

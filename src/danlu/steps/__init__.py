@@ -1,0 +1,1 @@
+"""Programs of batch jobs that run inside their tasks: standard library only, any Python 3.8."""

@@ -1,0 +1,191 @@
+"""Lists of jobs: filtered, sorted, a page at a time.
+
+A page ends at a row, not at a count, and the next one begins behind that row: jobs that arrive
+meanwhile move nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    and_,
+    asc,
+    bindparam,
+    desc,
+    func,
+    literal_column,
+    or_,
+    select,
+    text,
+)
+
+from danlu.spec.states import State
+from danlu.store.codec import dumps
+from danlu.store.jobs import COLUMNS, rows_as_jobs
+from danlu.store.rows import JobRow, Sight
+from danlu.store.tables import ACTIVE, jobs
+from danlu.store.tx import Statement, Tx
+
+NOT_YET = 9e15
+"""Sorts jobs that have not started (or ended) behind all that have."""
+
+_never: ColumnElement[Any] = literal_column("9e15")
+SORTS: dict[str, ColumnElement[Any]] = {
+    "submitted": jobs.c.seq,
+    "started": func.coalesce(jobs.c.started_at, _never),
+    "ended": func.coalesce(jobs.c.ended_at, _never),
+    "name": jobs.c.name,
+    "owner": jobs.c.owner,
+    "state": jobs.c.state,
+    "priority": jobs.c.priority,
+}
+_ESCAPE = "!"
+_COMMAND = {
+    "sqlite": "json_extract(spec, '$.roles[0].command.words')",
+    "postgresql": "(CAST(spec AS json) #>> '{roles,0,command,words}')",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JobQuery:
+    states: tuple[State, ...] = ()
+    owner: str | None = None
+    group: str | None = None
+    name: str | None = None
+    kind: str | None = None
+    queue: str | None = None
+    since: float | None = None  # submitted at this time or later
+    until: float | None = None  # submitted before
+    text: str | None = None  # a part of the name or the command
+    active: bool | None = None  # True: not ended; False: ended
+    seen_by: Sight | None = None
+    sort: str = "submitted"
+    descending: bool = True
+    limit: int = 50
+    behind: tuple[Any, int] | None = None  # sort value and seq of the last row of the page before
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What decides the text of the statement: one is compiled for each."""
+
+    dialect: str
+    equal: tuple[str, ...]
+    states: int
+    since: bool
+    until: bool
+    text: bool
+    active: bool | None
+    groups: int | None  # None: all may be seen
+    sort: str
+    descending: bool
+    behind: bool
+
+
+def list_jobs(tx: Tx, query: JobQuery) -> list[JobRow]:
+    named = {name: getattr(query, name) for name in ("owner", "group", "name", "kind", "queue")}
+    params: dict[str, Any] = {f"is_{k}": v for k, v in named.items() if v is not None}
+    params |= {f"state_{i}": str(state) for i, state in enumerate(query.states)}
+    params |= {k: v for k in ("since", "until") if (v := getattr(query, k)) is not None}
+    params["limit"] = query.limit
+    if query.text:
+        params["text"] = _pattern(query.text)
+    if query.seen_by is not None:
+        params["me"] = query.seen_by.owner
+        params |= {f"mine_{i}": group for i, group in enumerate(query.seen_by.groups)}
+    if query.behind is not None:
+        params["last"] = query.behind[1]
+        if query.sort != "submitted":
+            params["value"] = query.behind[0]
+    shape = _Shape(
+        dialect=tx.dialect,
+        equal=tuple(name for name, value in named.items() if value is not None),
+        states=len(query.states),
+        since=query.since is not None,
+        until=query.until is not None,
+        text=bool(query.text),
+        active=query.active,
+        groups=len(query.seen_by.groups) if query.seen_by is not None else None,
+        sort=query.sort,
+        descending=query.descending,
+        behind=query.behind is not None,
+    )
+    return rows_as_jobs(tx.rows(_statement(shape), params))
+
+
+def place_of(row: JobRow, sort: str) -> tuple[Any, int]:
+    """Where a row stands in this order: what the next page begins behind."""
+    if sort in ("started", "ended"):
+        at = row.started_at if sort == "started" else row.ended_at
+        return (NOT_YET if at is None else at), row.seq
+    value = row.seq if sort == "submitted" else getattr(row, sort)
+    return (str(value) if isinstance(value, State) else value), row.seq
+
+
+@cache
+def _statement(shape: _Shape) -> Statement:
+    query = _filtered(select(*COLUMNS), shape)
+    key, direction = SORTS[shape.sort], desc if shape.descending else asc
+    if shape.behind:
+        query = query.where(_behind(key, shape))
+    query = query.order_by(direction(jobs.c.seq)) if key is jobs.c.seq else _by(query, key, shape)
+    limit = bindparam("limit", type_=Integer)
+    return Statement(query.limit(limit).offset(literal_column("0")))
+
+
+def _by(query: Select[Any], key: ColumnElement[Any], shape: _Shape) -> Select[Any]:
+    direction = desc if shape.descending else asc
+    return query.order_by(direction(key), direction(jobs.c.seq))
+
+
+def _behind(key: ColumnElement[Any], shape: _Shape) -> ColumnElement[bool]:
+    last: ColumnElement[Any] = bindparam("last")
+    older = jobs.c.seq < last if shape.descending else jobs.c.seq > last
+    if key is jobs.c.seq:
+        return older
+    value = bindparam("value", type_=key.type)
+    further = key < value if shape.descending else key > value
+    return or_(further, and_(key == value, older))
+
+
+def _filtered(query: Select[Any], shape: _Shape) -> Select[Any]:
+    for name in shape.equal:
+        query = query.where(jobs.c[name] == bindparam(f"is_{name}"))
+    if shape.states:
+        states: list[ColumnElement[Any]] = [bindparam(f"state_{i}") for i in range(shape.states)]
+        query = query.where(jobs.c.state.in_(states))
+    if shape.since:
+        query = query.where(jobs.c.submitted_at >= bindparam("since"))
+    if shape.until:
+        query = query.where(jobs.c.submitted_at < bindparam("until"))
+    if shape.active is not None:
+        query = query.where(text(ACTIVE if shape.active else f"NOT {ACTIVE}"))
+    if shape.text:
+        query = query.where(_holds_text(shape.dialect))
+    if shape.groups is not None:
+        mine: list[ColumnElement[Any]] = [bindparam(f"mine_{i}") for i in range(shape.groups)]
+        own = jobs.c.owner == bindparam("me")
+        query = query.where(or_(own, jobs.c.group.in_(mine)) if mine else own)
+    return query
+
+
+def _holds_text(dialect: str) -> ColumnElement[bool]:
+    # The words of a command stand as a JSON list; people write them with spaces between.
+    words = f"replace(lower({_COMMAND[dialect]}), '\",\"', ' ')"
+    like = f"LIKE :text ESCAPE '{_ESCAPE}'"
+    clause = text(f"(lower(name) {like} OR {words} {like})")
+    return clause.bindparams(bindparam("text"))  # type: ignore[return-value]
+
+
+def _pattern(wanted: str) -> str:
+    """As it would stand in the JSON of a spec, for LIKE; without regard to case in ASCII."""
+    plain = dumps(wanted)[1:-1].lower()
+    for mark in (_ESCAPE, "%", "_"):
+        plain = plain.replace(mark, _ESCAPE + mark)
+    return f"%{plain}%"

@@ -1,0 +1,219 @@
+"""The gate: what it remembers, what it forgets, and that its answers take the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from danlu.access import gate as gates
+from danlu.access.accounts import Accounts, accounts
+from danlu.access.circle import Circle
+from danlu.access.door import Door
+from danlu.access.errors import Clash, NotAllowed, TooMany, WrongPassword
+from danlu.access.gate import Gate, create_admin, new_token, token_row
+from danlu.access.identities import Identities
+from danlu.access.people import NewPerson
+from danlu.access.principal import Asker, Principal
+from danlu.access.signup import Application
+from danlu.store import Store, audit, users
+from danlu.store.tx import Tx
+
+PASSWORD = "correct horse 马 battery"
+
+
+class OpenDoor(Door):
+    """Lets everybody try, so that what is behind it can be measured."""
+
+    def knock(self, name: str, address: str) -> None:
+        pass
+
+    def stranger(self, address: str) -> None:
+        pass
+
+
+class Office:
+    def __init__(self, store: Store, circle: Circle) -> None:
+        self.store = store
+        self.gate = Gate(store, OpenDoor())
+        self.accounts: Accounts = accounts(store, self.gate, Identities(store, None), circle)
+        self.admin = Asker(Principal("admin", "admin"), "192.0.2.1")
+
+    async def open(self) -> None:
+        row, self.password = create_admin("admin")
+        self.admin = Asker(Principal("admin", "admin", row.id), "192.0.2.1")
+        await self.store.write(lambda tx: users.insert_user(tx, row))
+
+    async def person(self, name: str) -> Principal:
+        code, _ = await self.accounts.signup.invite(self.admin, None)
+        await self.accounts.signup.sign_up(Application(name, PASSWORD, code=code), "192.0.2.2")
+        token, _ = await self.gate.login(name, PASSWORD, "192.0.2.2")
+        who = await self.gate.who(token)
+        assert who is not None
+        return who
+
+
+@pytest.fixture
+async def office(store: Store) -> AsyncIterator[Office]:
+    office = Office(store, Circle(apart=True))
+    await office.open()
+    yield office
+    await office.gate.close()
+
+
+async def test_a_known_a_disabled_a_waiting_and_an_unknown_name_cost_the_same(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same work, and about the same time: tried in turns, so that a busy machine slows all."""
+    await office.person("alice")
+    await office.person("gone")
+    await office.accounts.people.disable(office.admin, "gone")
+    await office.accounts.signup.sign_up(Application("waits", PASSWORD), "192.0.2.3")
+    looks: list[str] = []
+    verify = gates.verify_password
+
+    def counted(stored: str, password: str) -> bool:
+        looks.append(stored[: len("$argon2id$v=19$m=65536,t=3,p=4$")])
+        return verify(stored, password)
+
+    monkeypatch.setattr(gates, "verify_password", counted)
+    names = ("alice", "gone", "waits", "nobody")
+    took: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(9):
+        for name in names:
+            before, start = len(looks), time.perf_counter()
+            with pytest.raises(WrongPassword):
+                await office.gate.login(name, "wrong", "192.0.2.9")
+            took[name].append(time.perf_counter() - start)
+            assert len(looks) == before + 1
+    assert len(set(looks)) == 1, "each look cost what the others did"
+    medians = {name: statistics.median(times) for name, times in took.items()}
+    assert max(medians.values()) < 3 * min(medians.values()), medians
+
+
+async def test_an_answer_read_before_a_change_is_not_remembered_after_it(office: Office) -> None:
+    """A revocation that falls between the reading of a token and its being remembered."""
+    who = await office.person("alice")
+    token = new_token()
+    row = token_row(who.user_id, token, "race", lasts=3600)
+    await office.store.write(lambda tx: users.insert_token(tx, row))
+    read = office.store.read
+
+    async def slowly(query: object) -> object:
+        found = await read(query)  # type: ignore[arg-type]
+        await office.accounts.tokens.revoke(Asker(who), row.id)
+        return found
+
+    office.store.read = slowly  # type: ignore[assignment, method-assign]
+    assert await office.gate.who(token) is not None, "it was good when it was read"
+    office.store.read = read  # type: ignore[method-assign]
+    assert await office.gate.who(token) is None
+
+
+async def test_a_remembered_token_ends_when_it_says_so(office: Office) -> None:
+    who = await office.person("alice")
+    token = new_token()
+    row = token_row(who.user_id, token, "short", kind="personal", lasts=0.5)
+    await office.store.write(lambda tx: users.insert_token(tx, row))
+    assert await office.gate.who(token) is not None
+    await asyncio.sleep(0.6)
+    assert await office.gate.who(token) is None
+
+
+async def test_too_many_at_once_are_asked_to_come_back(office: Office) -> None:
+    logins = [office.gate.login("admin", f"wrong {n}", "192.0.2.4") for n in range(60)]
+    answers = await asyncio.gather(*logins, return_exceptions=True)
+    kinds = {type(answer) for answer in answers}
+    assert kinds == {WrongPassword, TooMany}
+    assert (await office.gate.login("admin", office.password))[1].name == "admin"
+
+
+async def test_one_who_watches_is_told_when_it_is_over(office: Office) -> None:
+    who = await office.person("alice")
+    watching = asyncio.create_task(office.gate.barred(who, lambda now: now.role == "member"))
+    await asyncio.sleep(0)
+    await office.accounts.people.change(office.admin, "alice", {"full_name": "Alice"})
+    done, _ = await asyncio.wait({watching}, timeout=0.3)
+    assert not done, "what does not matter does not end it"
+    await office.accounts.people.change(office.admin, "alice", {"role": "admin"})
+    await asyncio.wait_for(watching, 30)
+
+
+async def test_the_audit_log_remembers_what_was_refused_over_a_close(office: Office) -> None:
+    for _ in range(7):
+        assert await office.gate.who(new_token(), "192.0.2.8") is None
+    await office.gate.close()
+    lines = await office.store.read(lambda tx: audit.lines(tx, act="token.wrong"))
+    assert [(line.data["count"], line.address) for line in lines] == [(7, "192.0.2.8")]
+
+
+async def test_somebody_stays_admin(office: Office) -> None:
+    people, other = office.accounts.people, Asker(Principal("other", "admin"))
+    for change in (
+        people.change(other, "admin", {"role": "member"}),
+        people.disable(other, "admin"),
+        people.remove(other, "admin"),
+    ):
+        with pytest.raises(Clash) as refusal:
+            await change
+        assert refusal.value.code == "last_admin"
+    assert (await people.show(other, "admin")).row.role == "admin"
+
+
+# -- without root -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def shared(store: Store) -> AsyncIterator[Office]:
+    office = Office(store, Circle(apart=False))
+    await office.open()
+    yield office
+    await office.gate.close()
+
+
+async def test_without_root_a_second_account_needs_the_admins_word(shared: Office) -> None:
+    people, signup = shared.accounts.people, shared.accounts.signup
+    with pytest.raises(Clash, match="as root") as refusal:
+        await people.add(shared.admin, NewPerson("alice"))
+    assert "--trusted" in refusal.value.zh and "circle_of_trust" in refusal.value.en
+    code, _ = await signup.invite(shared.admin, None, uses=2)
+    with pytest.raises(Clash):
+        await signup.sign_up(Application("bob", PASSWORD, code=code), "")
+    await people.add(shared.admin, NewPerson("alice", trusted=True))
+    # Once said, it holds, and the invitation was not used up by the refusal.
+    await signup.sign_up(Application("bob", PASSWORD, code=code), "")
+    await signup.sign_up(Application("carol", PASSWORD, code=code), "")
+    names = [person.row.name for person in await people.seen(shared.admin)]
+    assert names == ["admin", "alice", "bob", "carol"]
+
+
+async def test_a_file_that_says_so_is_word_enough(store: Store) -> None:
+    office = Office(store, Circle(apart=False, trusted=True))
+    await office.open()
+    await office.accounts.people.add(office.admin, NewPerson("alice"))
+    await office.gate.close()
+
+
+@pytest.mark.parametrize(("way", "refused"), [("invite", "invite_only"), ("off", "closed")])
+async def test_an_admin_may_close_the_way_in(store: Store, way: str, refused: str) -> None:
+    office = Office(store, Circle(apart=True))
+    office.accounts = accounts(store, office.gate, Identities(store, None), Circle(apart=True), way)
+    await office.open()
+    with pytest.raises(Clash) as closed:
+        await office.accounts.signup.sign_up(Application("bob", PASSWORD), "")
+    assert closed.value.code == refused
+    await office.gate.close()
+
+
+async def test_nobody_asks_past_the_rules(office: Office) -> None:
+    who = await office.person("mallory")
+    with pytest.raises(NotAllowed):
+        await office.accounts.people.add(Asker(who), NewPerson("eve", role="admin"))
+
+    def names(tx: Tx) -> list[str]:
+        return [row.name for row in users.list_users(tx)]
+
+    assert await office.store.read(names) == ["admin", "mallory"]

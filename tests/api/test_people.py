@@ -1,0 +1,281 @@
+"""Accounts and groups: how people come in, what they see, and how they leave."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from tests.api.lab import Lab
+from tests.api.society import PASSWORD, Society, caller
+
+
+def _sign_up(lab: Lab, **order: Any) -> Any:
+    with caller(lab.server, None) as http:
+        return http.post("/sign-up", json={"password": PASSWORD, **order})
+
+
+# -- coming in --------------------------------------------------------------------------------
+
+
+def test_an_invitation_opens_the_door_as_often_as_it_says(lab: Lab, society: Society) -> None:
+    group = society.group()
+    invite = society.admin.do("POST", "/invites", {"group": group, "uses": 2})
+    # Copied by hand: case and dashes do not matter.
+    codes = [invite["code"], f" {invite['code'].upper().replace('-', '')} ", invite["code"]]
+    names = [society.name() for _ in codes]
+    answers = [_sign_up(lab, name=n, code=c) for n, c in zip(names, codes, strict=True)]
+    assert [answer.status_code for answer in answers] == [201, 201, 422]
+    assert answers[0].json() == {"user": names[0], "status": "active"}
+    assert society.sign_in(names[1]).get("/whoami")["groups"] == [group]
+    (kept,) = [i for i in society.admin.get("/invites")["invites"] if i["id"] == invite["id"]]
+    assert (kept["used"], kept["uses"]) == (2, 2)
+    assert invite["code"] not in str(kept)
+
+
+def test_an_expired_a_revoked_and_a_made_up_invitation_are_told_alike(
+    lab: Lab, society: Society
+) -> None:
+    short = society.admin.do("POST", "/invites", {"expires_in": 1})
+    gone = society.admin.do("POST", "/invites", {})
+    society.admin.do("DELETE", f"/invites/{gone['id']}")
+    while society.acts()[-1]["at"] < short["expires_at"]:
+        society.admin.do("PUT", "/secrets/clock", {"value": "tick"})
+    codes = [short["code"], gone["code"], "aaaa-bbbb-cccc-dddd"]
+    answers = [_sign_up(lab, name=society.name(), code=code) for code in codes]
+    assert {answer.status_code for answer in answers} == {422}
+    assert len({answer.text for answer in answers}) == 1
+
+
+def test_a_leader_lets_in_who_asks_for_the_group(lab: Lab, society: Society) -> None:
+    group, other = society.group(), society.group()
+    leader, stranger = society.person(leads=group), society.person(leads=other)
+    name = society.name()
+    asked = _sign_up(lab, name=name, group=group, full_name="李雷", note="new student")
+    assert asked.json() == {"user": name, "status": "pending"}
+    login = {"user": name, "password": PASSWORD}
+    with caller(lab.server, None) as http:
+        waits = http.post("/login", json=login)
+        assert (waits.status_code, waits.json()["error"]["code"]) == (403, "waiting")
+        assert http.post("/login", json={**login, "password": "wrong"}).status_code == 401
+    assert stranger.get("/requests")["requests"] == []
+    (request,) = leader.get("/requests")["requests"]
+    assert (request["name"], request["full_name"]) == (name, "李雷")
+    leader.do("POST", f"/requests/{name}/approve")
+    assert society.sign_in(name).get("/whoami")["groups"] == [group]
+    assert leader.get("/requests")["requests"] == []
+
+
+def test_a_declined_request_leaves_the_name_free(lab: Lab, society: Society) -> None:
+    name = society.name()
+    assert _sign_up(lab, name=name).status_code == 201
+    again = _sign_up(lab, name=name)
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "name_taken")
+    society.admin.do("POST", f"/requests/{name}/decline")
+    assert _sign_up(lab, name=name).status_code == 201
+    society.admin.do("POST", f"/requests/{name}/decline")
+
+
+def test_a_stranger_is_not_told_which_groups_there_are(lab: Lab, society: Society) -> None:
+    names = [society.name(), society.name()]
+    groups = [society.group(), "no-such-group"]
+    answers = [_sign_up(lab, name=n, group=g) for n, g in zip(names, groups, strict=True)]
+    shown = [a.text.replace(n, "NAME") for a, n in zip(answers, names, strict=True)]
+    assert shown[0] == shown[1]
+    society.admin.do("POST", f"/requests/{names[1]}/approve")
+    assert society.admin.get(f"/users/{names[1]}")["groups"] == []
+    society.admin.do("POST", f"/requests/{names[0]}/decline")
+
+
+@pytest.mark.parametrize(
+    "name", ["root", "danlu", "Alice", "a b", "../x", "-a", "a-", "你好", "a" * 33, "me"]
+)
+def test_a_name_that_would_mean_something_else_is_refused(
+    lab: Lab, society: Society, name: str
+) -> None:
+    refused = society.admin.do("POST", "/users", {"name": name}, expect=422)["error"]
+    assert "name" in refused["message_en"]
+    assert _sign_up(lab, name=name).status_code == 422
+    society.admin.do("POST", "/groups", {"name": name}, expect=422)
+
+
+def test_names_are_never_given_again(lab: Lab, society: Society) -> None:
+    person, group = society.person(), society.group()
+    society.admin.do("DELETE", f"/users/{person.name}")
+    society.admin.do("DELETE", f"/groups/{group}")
+    society.admin.do("POST", "/users", {"name": person.name}, expect=409)
+    society.admin.do("POST", "/groups", {"name": group}, expect=409)
+    assert _sign_up(lab, name=person.name).status_code == 409
+
+
+# -- groups -----------------------------------------------------------------------------------
+
+
+def test_a_leader_takes_in_and_puts_out_but_makes_no_leaders(society: Society) -> None:
+    group = society.group()
+    leader, person = society.person(leads=group), society.person()
+    path = f"/groups/{group}/members/{person.name}"
+    leader.do("PUT", path, {"leader": True}, expect=403)
+    leader.do("PUT", path)
+    assert person.get("/whoami")["groups"] == [group]
+    assert leader.get(f"/users/{person.name}")["name"] == person.name
+    person.do("DELETE", f"/groups/{group}/members/{leader.name}", expect=403)
+    person.do("DELETE", path)
+    assert person.get("/whoami")["groups"] == []
+    leader.do("GET", f"/users/{person.name}", expect=404)
+
+
+def test_a_job_counts_for_a_group_of_its_owner_only(society: Society) -> None:
+    group, other = society.group(), society.group()
+    person, loner = society.person(group), society.person()
+    assert person.submit()["group"] == group, "the only one"
+    assert loner.submit()["group"] is None
+    refused = loner.do("POST", "/jobs", {"command": "true", "group": group}, expect=422)
+    assert refused["error"]["details"][0]["key"] == "group"
+    society.admin.do("PUT", f"/groups/{other}/members/{person.name}")
+    assert person.submit()["group"] is None, "two: it must be said"
+    assert person.submit(group=other)["group"] == other
+
+
+# -- what one sees ----------------------------------------------------------------------------
+
+
+def test_lists_hold_what_one_may_see_and_pages_stay_whole(lab: Lab, society: Society) -> None:
+    group = society.group()
+    leader, member = society.person(leads=group), society.person(group)
+    outsider = society.person()
+    mine, others = [], []
+    for _ in range(4):
+        mine.append(member.submit(name="mine")["ref"])
+        others.append(outsider.submit(name="theirs")["ref"])
+
+    def pages(person: Any, **query: Any) -> list[str]:
+        refs: list[str] = []
+        before: dict[str, Any] = {}
+        while True:
+            page = person.get("/jobs", limit=2, **query, **before)
+            assert len(page["jobs"]) <= 2
+            refs += [job["ref"] for job in page["jobs"]]
+            if page["next"] is None:
+                return refs
+            assert len(page["jobs"]) == 2, "only the last page is short"
+            before = {"before": page["next"]}
+
+    assert pages(member) == mine[::-1]
+    assert pages(leader) == mine[::-1]
+    assert pages(outsider) == others[::-1]
+    assert pages(outsider, owner=member.name) == []
+    assert set(pages(society.admin, active="true")) >= {*mine, *others}
+
+
+def test_a_reference_means_a_job_one_may_see(lab: Lab, society: Society) -> None:
+    alice, bob = society.person(), society.person()
+    name = society.name("job")
+    theirs, mine = alice.submit(name=name), bob.submit(name=name)
+    assert bob.get(f"/jobs/{name}-1")["ref"] == mine["ref"]
+    bob.do("GET", f"/jobs/{alice.name}~{name}-1", expect=404)
+    bob.do("GET", f"/jobs/{theirs['id']}", expect=404)
+    waits = {"command": "true", "after": [theirs["ref"]], "held": True}
+    refused = bob.do("POST", "/jobs", waits, expect=422)
+    assert "names no job" in refused["error"]["details"][0]["message_en"]
+    # An admin sees both, and is not made to guess.
+    unclear = society.admin.do("POST", f"/jobs/{name}-1/stop", expect=409)["error"]
+    assert unclear["code"] == "ambiguous"
+    assert theirs["ref"] in unclear["message_en"] and mine["ref"] in unclear["message_zh"]
+    assert lab.show(theirs)["state"] == lab.show(mine)["state"] == "queued"
+
+
+def test_the_id_of_anothers_job_shows_nothing_of_it(society: Society) -> None:
+    alice, bob = society.person(), society.person()
+    theirs = alice.submit(name="private")
+    refused = bob.do("POST", "/jobs", {"command": "true", "id": theirs["id"]}, expect=409)
+    assert refused["error"]["code"] == "id_taken"
+    assert "private" not in str(refused)
+    assert bob.get("/jobs")["jobs"] == []
+
+
+def test_who_holds_which_card_is_for_all_to_see(lab: Lab, society: Society) -> None:
+    alice, bob = society.person(), society.person()
+    job = alice.submit(command="sleep 1000", gpus=1, held=False)
+    lab.until(job, "running")
+    held = [card for card in bob.get("/gpus")["gpus"] if card["job"]]
+    assert [(card["owner"], card["job"]) for card in held] == [(alice.name, job["ref"])]
+    bob.do("GET", f"/jobs/{job['id']}/logs", expect=404)
+    assert bob.get("/server")["data"] == ""
+
+
+# -- leaving ----------------------------------------------------------------------------------
+
+
+def test_an_admin_does_not_shut_the_door_behind_themselves(society: Society) -> None:
+    for answer in (
+        society.admin.do("PATCH", "/users/admin", {"role": "member"}, expect=409),
+        society.admin.do("POST", "/users/admin/disable", expect=409),
+        society.admin.do("DELETE", "/users/admin", expect=409),
+    ):
+        assert answer["error"]["code"] == "yourself"
+
+
+def test_one_with_jobs_that_go_on_is_not_removed(lab: Lab, society: Society) -> None:
+    person = society.person()
+    job = person.submit()
+    refused = society.admin.do("DELETE", f"/users/{person.name}", expect=409)["error"]
+    assert refused["code"] == "active_jobs"
+    assert "--stop-jobs" in refused["message_en"] and "--stop-jobs" in refused["message_zh"]
+    lab.stop(job, now=True)
+    assert society.admin.do("DELETE", f"/users/{person.name}")["status"] == "removed"
+    assert lab.show(job)["owner"] == person.name, "what they did stays on record"
+
+
+def test_what_somebody_had_is_handed_over(lab: Lab, society: Society) -> None:
+    giver, taker = society.person(), society.person()
+    name = society.name("job")
+    taken = taker.submit(name=name, command="true", held=False)
+    mark = "echo keep > /userhome/kept; mkdir /userhome/deep; echo log line"
+    job = lab.wait(giver.submit(name=name, command=mark, held=False))
+    assert job["state"] == "succeeded", job["reason_en"]
+    array = [lab.wait(each) for each in _array(giver)]
+    path, order = f"/users/{giver.name}/hand-over", {"to": taker.name}
+    refused = society.admin.do("POST", path, order, expect=409)["error"]
+    assert refused["code"] == "still_active"
+    society.admin.do("POST", f"/users/{giver.name}/disable")
+    done = society.admin.do("POST", path, order)
+    assert done["jobs"] == 1 + len(array)
+    mine = taker.get(f"/jobs/{job['id']}")
+    assert mine["ref"] == f"{taker.name}/{name}-2", "the first was taken"
+    assert {taker.get(f"/jobs/{each['id']}")["number"] for each in array} == {1}
+    assert b"log line" in taker.http.get(f"/jobs/{job['id']}/logs").content
+    assert taker.get(f"/jobs/{taken['id']}")["ref"] == taken["ref"]
+    last = lab.events(job)[-1]
+    assert (last["kind"], last["actor"]) == ("handed_over", "admin")
+    assert f"{giver.name}/{name}-1" in last["en"]
+    (line,) = society.acts(act="user.handed_over", thing=giver.name)
+    assert (line["data"]["to"], line["data"]["jobs"]) == (taker.name, 3)
+    read = taker.submit(command=f"cat /userhome/from-{giver.name}/kept", held=False)
+    assert lab.wait(read)["state"] == "succeeded"
+    assert lab.lines(read) == ["keep"]
+    if os.geteuid() == 0:
+        owner = society.admin.get(f"/users/{taker.name}")["uid"]
+        folder = lab.server.data / "home" / taker.name / f"from-{giver.name}"
+        found = {path.lstat().st_uid for path in (folder, *folder.rglob("*"))}
+        assert found == {owner}
+
+
+def _array(person: Any) -> list[Any]:
+    answer = person.do("POST", "/jobs", {"name": "many", "command": "true", "array": "0-1"})
+    jobs: list[Any] = answer["jobs"]
+    return jobs
+
+
+def test_the_audit_log_is_for_admins_and_pages_backwards(society: Society) -> None:
+    person = society.person()
+    for number in range(5):
+        person.do("PUT", f"/secrets/s{number}", {"value": "never-shown"})
+    first = society.admin.get("/audit", actor=person.name, limit=3)
+    rest = society.admin.get("/audit", actor=person.name, limit=3, before=first["next"])
+    lines = [*first["lines"], *rest["lines"]]
+    assert [line["thing"] for line in lines[:5]] == ["s4", "s3", "s2", "s1", "s0"]
+    assert all(line["address"] and line["en"] and line["zh"] for line in lines)
+    assert "never-shown" not in str(lines)
+    assert society.admin.get("/audit", act="secret.set", thing="s3", actor=person.name)["lines"]

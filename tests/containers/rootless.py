@@ -1,0 +1,52 @@
+"""A server without root that uses its user's own Podman; run as that user by a test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from danlu.engines.api import Engine, HostMount, TaskRef
+from danlu.engines.local.config import ContainerConfig
+from tests.engines.conformance.talking import heard
+from tests.engines.conftest import local
+from tests.engines.world import JOB, World, argv, shell
+from tests.support.daemons import BUSYBOX
+
+
+async def main(socket: str, base: Path) -> dict[str, Any]:
+    def make(data: Path) -> Engine:
+        return local(data, containers=ContainerConfig("podman", socket))
+
+    world = World(make, base)
+    await world.start()
+    home = base / "home"
+    home.mkdir()
+    world.every = {
+        "image": BUSYBOX,
+        "mounts": (HostMount("userhome", str(home), "/userhome"),),
+    }
+    text = r"echo mine > /userhome/file; printf '\377\000'; exit 3"
+    task, log = await world.run(shell(text))
+    running = await world.begin(argv("sleep", "600"))
+    duplex = await world.engine.exec(TaskRef(running, 0, JOB), ["cat", "/proc/1/comm"], None)
+    seen = await heard(duplex)
+    await world.restart()
+    (stopped,) = await world.stop(running, 60)
+    await world.close()
+    return {
+        "code": task.exit_code,
+        "detail": task.detail,
+        "log": log.hex(),
+        "owner": (home / "file").stat().st_uid,
+        "uid": os.getuid(),
+        "exec": seen.decode(),
+        "signal": stopped.signal,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(main(sys.argv[1], Path(sys.argv[2])))))

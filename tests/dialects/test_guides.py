@@ -1,0 +1,270 @@
+"""The ways of four platforms' guides, from the first command to the result, with real containers.
+
+Hosts, people and images are this test's own; everything else is typed as users type it.
+"""
+
+from __future__ import annotations
+
+import json
+import pty
+import re
+import select
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api.lab import Lab
+from tests.api.society import PASSWORD, Society
+from tests.containers.conftest import docker_daemon  # noqa: F401
+from tests.dialects.desk import Desk, eventually
+from tests.support.containers import BUSYBOX, ContainerDaemon
+from tests.support.folders import let_in
+from tests.support.server import DanluServer
+
+LAB = """
+[server]
+circle_of_trust = true
+
+[engine]
+containers = "docker"
+container_socket = "{socket}"
+
+[[nodes]]
+name = "rack1"
+cpus = 24
+memory = "200G"
+gpus = "5:RTX3090"
+
+[volumes.slow]
+source = "{slow}"
+target = "/slow"
+everywhere = false
+"""
+
+
+@pytest.fixture(scope="module")
+def server(
+    docker_daemon: ContainerDaemon,  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[DanluServer]:
+    folder = tmp_path_factory.mktemp("guides")
+    slow = folder / "slow"
+    (slow / "alice").mkdir(parents=True)
+    let_in(slow / "alice")
+    (slow / "alice" / "notes.txt").write_text("written earlier\n")
+    text = LAB.format(socket=docker_daemon.socket, slow=slow)
+    server = DanluServer(folder / "data", text).start(timeout=120)
+    yield server
+    server.cleanup()
+
+
+@pytest.fixture
+def desk(server: DanluServer, tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(server, let_in(tmp_path))
+    yield desk
+    desk.clear()
+
+
+# -- A lab under Determined: a YAML file for a shell -------------------------------------
+
+
+def test_a_shell_by_a_yaml_file(desk: Desk) -> None:
+    slow = desk.server.data.parent / "slow"
+    desk.file(
+        "config.yaml",
+        f"""description: my_task
+resources:
+  agent_label: 3090
+  slots: 1
+bind_mounts:
+  - host_path: {slow}/alice
+    container_path: /run/determined/workdir/alice
+environment:
+  image: {BUSYBOX}
+""",
+    )
+    done = desk.danlu("submit", "config.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "danlu exec" in done.stderr
+    ref = done.stdout.split()[0]
+    eventually(lambda: desk.show(ref.replace("/", "~"))["state"] == "running")
+    words = ["cat", "/run/determined/workdir/alice/notes.txt"]
+    assert desk.danlu("exec", ref, "--", *words).stdout == "written earlier\n"
+
+
+# -- A cluster with DLC: the client is fetched, configured, and submits a params file ----
+
+
+def test_the_client_is_fetched_and_a_params_file_submitted(desk: Desk) -> None:
+    society = Society(Lab(desk.server))
+    group = society.group()
+    person = society.person(group)
+    url = f"{desk.server.url}/light/binary/linux/amd64/dlc"
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        (desk.folder / "dlc").write_bytes(answer.read())
+    (desk.folder / "dlc").chmod(0o755)
+    bare = {"DANLU_SERVER": "", "DANLU_TOKEN": "", "PATH": "/usr/bin:/bin"}
+    host = desk.server.url.removeprefix("http://")
+    done = desk.shell(
+        f"""./dlc config \\
+       --username {person.name} \\
+       --region cn-somewhere \\
+       --endpoint {host} \\
+       --password '{PASSWORD}'
+./dlc get workspace""",
+        env=bare,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"| {group} " in done.stdout
+    done = desk.shell(
+        f"""cat << EOF > first.params
+name=mytask
+kind=PyTorchJob
+worker_count=1
+worker_cpu=4
+worker_gpu=0
+worker_memory=4
+worker_shared_memory=4
+worker_image={BUSYBOX}
+command=echo "hello world"
+priority=1
+workspace_id={group}
+interactive=false
+EOF
+./dlc create job --params_file ./first.params""",
+        env=bare,
+    )
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"\|\s+(dlc[0-9a-z]+)\s+\|", done.stdout)
+    assert found is not None
+    ident = found[1]
+
+    def over() -> bool:
+        shown = json.loads(desk.run("./dlc", "get", "job", ident, env=bare).stdout)
+        return shown["Status"] == "Succeeded"
+
+    eventually(over)
+    assert desk.run("./dlc", "logs", ident, env=bare).stdout == "hello world\n"
+    society.close()
+
+
+# -- A platform with OpenPAI: JSON jobs, pasted ------------------------------------------
+
+
+def test_a_json_job_leaves_its_result_in_the_users_folder(desk: Desk) -> None:
+    desk.file(
+        "hello.json",
+        json.dumps(
+            {
+                "jobName": "first_job",
+                "image": BUSYBOX,
+                "taskRoles": [
+                    {
+                        "name": "first_role",
+                        "taskNumber": 1,
+                        "cpuNumber": 1,
+                        "memoryMB": 512,
+                        "gpuNumber": 0,
+                        "command": "cd /userhome; sleep 1; mkdir -p result;"
+                        " date > result/when.txt; echo over",
+                    }
+                ],
+            },
+            indent=2,
+        ),
+    )
+    done = desk.danlu("submit", "hello.json")
+    assert done.returncode == 0, done.stderr
+    ref = done.stdout.split()[0].replace("/", "~")
+    assert desk.wait(ref)["state"] == "succeeded"
+    assert desk.log(ref) == "over\n"
+    assert (desk.server.data / "home" / "admin" / "result" / "when.txt").read_text()
+
+
+def test_a_json_job_asks_for_cards_and_shared_memory(desk: Desk) -> None:
+    text = json.dumps(
+        {
+            "jobName": "train-4gpu-",
+            "image": BUSYBOX,
+            "gpuType": "",
+            "retryCount": 0,
+            "taskRoles": [
+                {
+                    "name": "four_cards",
+                    "taskNumber": 1,
+                    "cpuNumber": 8,
+                    "memoryMB": 4096,
+                    "shmMB": 64,
+                    "gpuNumber": 4,
+                    "command": "cd /userhome/; if [ ! -d checkpoints ]; then mkdir -p checkpoints;"
+                    " fi; echo $CUDA_VISIBLE_DEVICES; df -m /dev/shm | tail -1",
+                }
+            ],
+        }
+    )
+    (job,) = desk.send(text)["jobs"]
+    shown = desk.show(job["id"])
+    assert shown["gpus"] == 4
+    assert shown["spec"]["roles"]["four_cards"]["shm"] == "64M"
+    assert desk.wait(job["id"])["state"] == "succeeded", desk.log(job["id"])
+    first, second = desk.log(job["id"]).splitlines()
+    assert first == "0,1,2,3"
+    assert second.split()[1] == "64"
+
+
+# -- A lab under Slurm: launchers, scripts, and a terminal -------------------------------
+
+
+def test_the_labs_launchers_run_a_program_on_so_many_cards(desk: Desk) -> None:
+    desk.file("main.py", "import os; print(os.environ['CUDA_VISIBLE_DEVICES'].count(',') + 1)\n")
+    done = desk.run("ilaunch", "q", "default", "gpu", "0,1,2,3", "python3", "main.py")
+    assert (done.stdout, done.returncode) == ("4\n", 0), done.stderr
+    done = desk.run("zlaunch", "-q", "d", "--gpu=5", "--", "python3", "main.py")
+    assert (done.stdout, done.returncode) == ("5\n", 0), done.stderr
+
+
+def test_a_script_runs_by_sbatch(desk: Desk) -> None:
+    desk.file("main.py", "print('trained')\n")
+    desk.file(
+        "train.sh",
+        """#!/bin/bash
+#SBATCH -J train
+#SBATCH -p default
+#SBATCH --gres=gpu:5
+#SBATCH --cpus-per-task=10
+srun python3 main.py
+""",
+    )
+    done = desk.run("sbatch", "--wait", "train.sh")
+    assert done.returncode == 0, done.stderr
+    number = done.stdout.split()[-1]
+    assert (desk.folder / f"slurm-{number}.out").read_text() == "trained\n"
+
+
+def test_srun_with_a_terminal_gives_a_shell(desk: Desk) -> None:
+    import os
+
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(desk.folder)
+        env = {**desk.env, "TERM": "xterm"}
+        os.execve(str(desk.bin / "srun"), ["srun", "--gres=gpu:1", "--pty", "bash"], env)
+    seen = ""
+    os.write(fd, b"echo cards=$CUDA_VISIBLE_DEVICES; exit 3\n")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if select.select([fd], [], [], 1.0)[0]:
+            try:
+                data = os.read(fd, 4096)
+            except OSError:
+                break
+            if not data:
+                break
+            seen += data.decode(errors="replace")
+    _, status = os.waitpid(pid, 0)
+    os.close(fd)
+    assert "cards=0" in seen
+    assert os.waitstatus_to_exitcode(status) == 3

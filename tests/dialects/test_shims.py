@@ -1,0 +1,106 @@
+"""Installing the foreign commands: never in front of a real one unless told."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from danlu.cli import shims
+from danlu.cli.shims.main import NAMES
+from tests.dialects.desk import Desk
+
+
+def test_a_real_command_is_left_alone_unless_told(desk: Desk, tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (real / "squeue").write_text("#!/bin/sh\necho the real one\n")
+    (real / "squeue").chmod(0o755)
+    env = {"PATH": f"{real}:/nowhere"}
+    done = desk.danlu("shims", "install", "--dir", str(tmp_path / "a"), env=env)
+    assert done.returncode == 0
+    assert not (tmp_path / "a" / "squeue").exists()
+    assert (tmp_path / "a" / "sbatch").exists()
+    assert str(real / "squeue") in done.stderr
+    over = desk.danlu("shims", "install", "--over", "--dir", str(tmp_path / "b"), env=env)
+    assert (tmp_path / "b" / "squeue").exists()
+    assert over.stderr.count("not on your PATH") == 1
+
+
+def test_all_are_installed_again_over_our_own_and_removed(desk: Desk, tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    env = {"PATH": str(folder)}
+    for _ in range(2):
+        done = desk.danlu("shims", "install", "--dir", str(folder), env=env)
+        assert done.stdout.count("  installed\n") == len(NAMES)
+        assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
+    desk.danlu("shims", "remove", "--dir", str(folder))
+    assert list(folder.iterdir()) == []
+
+
+def test_an_unknown_name_is_refused(desk: Desk) -> None:
+    assert desk.danlu("shims", "install", "qsub").returncode == 2
+    assert desk.danlu("shims", "dance").returncode == 2
+
+
+SLOW = {
+    *(
+        "argparse",
+        "asyncio",
+        "dataclasses",
+        "email",
+        "enum",
+        "functools",
+        "http",
+        "inspect",
+        "json",
+    ),
+    *("logging", "pathlib", "re", "shutil", "ssl", "subprocess", "tempfile", "threading", "typing"),
+    *("urllib", "uuid"),
+}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["squeue"],
+        ["squeue", "-h", "-o", "%i %T"],
+        ["scancel", "-n", "nothing"],
+        ["sinfo"],
+        ["sbatch", "--parsable", "--wrap", "true"],
+        ["zlaunch", "--list"],
+        ["ilaunch", "q", "default", "true"],
+        ["srun", "true"],
+    ],
+    ids=" ".join,
+)
+def test_they_start_as_fast_as_danlu_itself(desk: Desk, words: list[str]) -> None:
+    code = (
+        "import sys; before = set(sys.modules); from danlu.cli.shims.main import main;"
+        "code = main(sys.argv[1], sys.argv[2:]);"
+        "print(*sorted(set(sys.modules) - before), file=sys.stderr); sys.exit(code)"
+    )
+    done = desk.run(sys.executable, "-c", code, *words)
+    assert done.returncode == 0, done.stderr
+    imported = set(done.stderr.split())
+    assert imported & SLOW == set()
+    assert not [name for name in imported if name.startswith(("danlu.spec", "danlu.server"))]
+
+
+def test_what_they_say_themselves_exists_in_both_languages() -> None:
+    """`Trouble` and `chosen` take the sentence twice; the second is Chinese."""
+    found = 0
+    for path in sorted(Path(shims.__file__).parent.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            name = getattr(getattr(node, "func", None), "id", "")
+            if not isinstance(node, ast.Call) or name not in ("Trouble", "chosen"):
+                continue
+            if not isinstance(node.args[0], ast.Constant | ast.JoinedStr):
+                continue  # the server's own words, which come in both
+            texts = [ast.unparse(argument) for argument in node.args[:2]]
+            found += 1
+            assert re.search("[\u4e00-\u9fff]", texts[1]), f"{path.name}: {texts}"
+    assert found > 40

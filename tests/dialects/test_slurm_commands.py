@@ -1,0 +1,239 @@
+"""Slurm's commands on a lab without Slurm."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.dialects.desk import Desk, eventually
+
+SCRIPT = """#!/bin/bash
+#SBATCH --job-name=poll
+#SBATCH --output=%x-%j.txt
+echo "begin $1"
+while [ ! -e go ]; do sleep 0.1; done
+echo "end"
+"""
+
+# A script such as people keep for years: it knows nothing but Slurm.
+DRIVER = """
+job=$(sbatch --parsable poll.sh "two words")
+case $job in *[!0-9]*) echo "no number: $job" >&2; exit 1;; esac
+until [ "$(squeue -h -j $job -o %T)" = RUNNING ]; do sleep 0.1; done
+squeue -h -j $job -o '%i|%j|%u|%t|%D'
+touch go
+while [ -n "$(squeue -h -j $job -o %T)" ]; do sleep 0.1; done
+sacct -n -X -P -j $job -o State,ExitCode
+rm go
+other=$(sbatch --parsable poll.sh)
+until [ "$(squeue --noheader --jobs=$other --format=%t)" = R ]; do sleep 0.1; done
+scancel $other
+while [ -n "$(squeue -h -j $other -o %T)" ]; do sleep 0.1; done
+sacct -n -X -P -j $other -o State
+cat poll-$job.txt
+"""
+
+
+def test_a_script_that_drives_sbatch_squeue_and_scancel_works_unchanged(desk: Desk) -> None:
+    desk.file("poll.sh", SCRIPT)
+    done = desk.shell(DRIVER)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert re.fullmatch(r"\d+\|poll\|admin\|R\|1", lines[0])
+    assert lines[1] == "COMPLETED|0:0"
+    assert lines[2] == "CANCELLED"
+    assert lines[3:] == ["begin two words", "end"]
+
+
+def test_sbatch_says_the_number_as_slurm_does(desk: Desk) -> None:
+    done = desk.run("sbatch", "--wrap", "true")
+    assert re.fullmatch(r"Submitted batch job \d+\n", done.stdout)
+
+
+def test_the_callers_environment_and_folder_go_along(desk: Desk) -> None:
+    desk.file("e.sh", "#!/bin/bash\n#SBATCH -o said\necho $MY_OWN in $PWD\n")
+    done = desk.run("sbatch", "--wait", "e.sh", env={"MY_OWN": "variable"})
+    assert done.returncode == 0, done.stderr
+    assert (desk.folder / "said").read_text() == f"variable in {desk.folder}\n"
+    desk.run("sbatch", "--wait", "--export=NONE", "e.sh", env={"MY_OWN": "variable"})
+    assert (desk.folder / "said").read_text() == f"in {desk.folder}\n"
+
+
+def test_options_of_the_command_line_win_over_the_scripts(desk: Desk) -> None:
+    desk.file("o.sh", "#!/bin/bash\n#SBATCH -J one --gres=gpu:1\nsleep 100\n")
+    number = desk.run("sbatch", "--parsable", "-J", "two", "--gres=gpu:2", "o.sh").stdout.strip()
+    job = desk.show(number)
+    assert job["name"] == "two"
+    assert job["gpus"] == 2
+
+
+def test_sbatch_waits_and_ends_as_the_job_ends(desk: Desk) -> None:
+    assert desk.run("sbatch", "--wait", "--wrap", "exit 3").returncode == 3
+
+
+def test_a_bad_option_is_told_by_sbatch(desk: Desk) -> None:
+    done = desk.run("sbatch", "--gres=gpu:x:y:z", "--wrap", "true")
+    assert done.returncode == 1
+    assert "sbatch: error:" in done.stderr
+    assert "--gres" in done.stderr
+    assert desk.run("sbatch", "--no-such-thing", "--wrap", "true").returncode == 1
+    assert "#!" in desk.run("sbatch", str(desk.file("plain.txt", "hello\n"))).stderr
+
+
+def test_an_array_has_one_number_and_elements_below_it(desk: Desk) -> None:
+    desk.file(
+        "a.sh",
+        "#!/bin/bash\n#SBATCH --array=3-7:2 -o %A_%a.out\n"
+        "echo $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID\nsleep 100\n",
+    )
+    number = desk.run("sbatch", "--parsable", "a.sh").stdout.strip()
+
+    def all_run() -> bool:
+        states = desk.run("squeue", "-h", "-j", number, "-o", "%t").stdout.split()
+        return states == ["R", "R", "R"]
+
+    eventually(all_run)
+    listed = desk.run("squeue", "-h", "-j", number, "-S", "i", "-o", "%i %F %K").stdout
+    assert listed == "".join(f"{number}_{i} {number} {i}\n" for i in (3, 5, 7))
+    assert desk.run("scancel", f"{number}_5").returncode == 0
+    eventually(
+        lambda: desk.run("squeue", "-h", "-j", number, "-o", "%K").stdout.split() == ["3", "7"]
+    )
+    said = desk.folder / f"{number}_7.out"
+    eventually(lambda: said.exists() and said.read_text() == f"{number} 7\n")
+    desk.run("scancel", number)
+    eventually(lambda: desk.run("squeue", "-h", "-j", number).stdout == "")
+
+
+def test_a_dependency_by_number_is_waited_for(desk: Desk) -> None:
+    first = desk.run("sbatch", "--parsable", "--wrap", "while [ ! -e go ]; do sleep .1; done")
+    number = first.stdout.strip()
+    second = desk.run("sbatch", "--parsable", f"--dependency=afterok:{number}", "--wrap", "true")
+    waiting = desk.run("squeue", "-h", "-j", second.stdout.strip(), "-o", "%t %r")
+    assert waiting.stdout == "PD Dependency\n"
+    desk.file("go", "")
+    assert desk.wait(second.stdout.strip())["state"] == "succeeded"
+
+
+def test_held_jobs_are_released_by_scontrol(desk: Desk) -> None:
+    number = desk.run("sbatch", "--parsable", "--hold", "--wrap", "true").stdout.strip()
+    assert desk.run("squeue", "-h", "-j", number, "-o", "%R").stdout == "(JobHeldUser)\n"
+    shown = desk.run("scontrol", "show", "job", number).stdout
+    assert f"JobId={number} JobName=wrap" in shown
+    assert "JobState=PENDING" in shown
+    assert desk.run("scontrol", "release", number).returncode == 0
+    assert desk.wait(number)["state"] == "succeeded"
+
+
+def test_scancel_by_name_and_user_leaves_the_others(desk: Desk) -> None:
+    kept = desk.run("sbatch", "--parsable", "-J", "keep", "--wrap", "sleep 100").stdout.strip()
+    gone = desk.run("sbatch", "--parsable", "-J", "drop", "--wrap", "sleep 100").stdout.strip()
+    assert desk.run("scancel", "-u", "admin", "-n", "drop").returncode == 0
+    assert desk.wait(gone)["state"] == "stopped"
+    assert desk.show(kept)["state"] != "stopped"
+    assert desk.run("scancel").returncode == 1
+    assert desk.run("scancel", "987654321").returncode == 1
+
+
+def test_nodes_and_queues_are_listed(desk: Desk) -> None:
+    desk.run("sbatch", "--gres=gpu:4", "--wrap", "sleep 100")
+    eventually(lambda: "alloc" in desk.run("sinfo", "-h", "-N", "-o", "%t").stdout)
+    assert desk.run("sinfo", "-h", "-N", "-o", "%n %G").stdout == (
+        "n1 gpu:RTX3090:4\nn2 gpu:RTX3090:4\n"
+    )
+    assert desk.run("sinfo").stdout.splitlines()[0].split() == [
+        *("PARTITION", "AVAIL", "TIMELIMIT", "NODES", "STATE", "NODELIST")
+    ]
+    assert "Gres=gpu:RTX3090:4" in desk.run("scontrol", "show", "node", "n1").stdout
+    assert "PartitionName=default" in desk.run("scontrol", "show", "partition").stdout
+    assert desk.run("scontrol", "show", "hostnames", "n[1-3,7]").stdout == "n1\nn2\nn3\nn7\n"
+
+
+def test_json_is_json(desk: Desk) -> None:
+    number = desk.run("sbatch", "--parsable", "--wrap", "sleep 100").stdout.strip()
+    (job,) = json.loads(desk.run("squeue", "--json", "-j", number).stdout)["jobs"]
+    assert job["job_id"] == int(number)
+    assert len(json.loads(desk.run("sinfo", "--json").stdout)["sinfo"]) == 2
+    assert json.loads(desk.run("sacct", "--json", "-j", number).stdout)["jobs"]
+
+
+def test_srun_runs_in_the_foreground_and_ends_as_its_command_does(desk: Desk) -> None:
+    done = desk.run("srun", "--gres=gpu:2", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; exit 5")
+    assert done.stdout == "0,1\n"
+    assert done.returncode == 5
+    many = desk.run("srun", "-N", "2", "-n", "4", "-l", "sh", "-c", "echo $SLURM_PROCID")
+    assert sorted(many.stdout.splitlines()) == ["0: 0", "1: 1", "2: 2", "3: 3"]
+
+
+def test_salloc_gives_a_place_where_srun_uses_all_nodes(desk: Desk) -> None:
+    done = desk.run("salloc", "-N", "2", "srun", "sh", "-c", "echo node $SLURM_NODEID")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["node 0", "node 1"]
+    assert "Granted job allocation" in done.stderr
+
+
+STEPS = """#!/bin/bash
+#SBATCH -N 2 -n 4 --gres=gpu:2 -o said
+srun -N 1 -n 1 sh -c 'echo one of $SLURM_NTASKS'
+srun --gpus-per-task=1 sh -c 'echo card $CUDA_VISIBLE_DEVICES of $SLURM_NODEID.$SLURM_LOCALID'
+srun -n 2 sh -c 'exit $SLURM_PROCID'; echo "status $?"
+srun -n 1 -o step-%t.txt echo to a file
+srun --export=NONE,ONLY=this sh -c 'echo "${ONLY}${HIDDEN:-}"' | sort -u
+printf '0 echo zero\\n1-3 echo task %%t\\n' > many.conf
+srun -n 4 --multi-prog many.conf | sort
+srun -n 1 no-such-program; echo "status $?"
+srun sleep 100 & sleep 1; kill -TERM $!; wait $!; echo "ended $?"
+"""
+
+
+def test_steps_inside_a_script_behave_as_slurms(desk: Desk) -> None:
+    desk.file("steps.sh", STEPS)
+    done = desk.run("sbatch", "--wait", "steps.sh", env={"HIDDEN": "x"})
+    said = (desk.folder / "said").read_text()
+    assert done.returncode == 0, said
+    lines = said.splitlines()
+    assert "one of 1" in lines
+    cards = sorted(line for line in lines if line.startswith("card"))
+    assert len({line.split()[1] for line in cards}) >= 2
+    assert [line.split()[-1] for line in cards] != []
+    assert len(cards) == 4
+    assert "status 1" in lines
+    assert (desk.folder / "step-0.txt").read_text() == "to a file\n"
+    assert "this" in lines
+    assert [line for line in lines if line.startswith(("zero", "task "))] == [
+        *("task 1", "task 2", "task 3", "zero")
+    ]
+    assert "status 127" in lines
+    assert any(line.startswith("ended 143") for line in lines)
+
+
+def test_a_script_that_fails_fails_the_job_and_frees_the_waiting_nodes(desk: Desk) -> None:
+    done = desk.run("sbatch", "--parsable", "--wait", "-N", "2", "--wrap", "srun true; exit 9")
+    assert done.returncode == 9
+    job = desk.show(done.stdout.split()[0])
+    assert job["state"] == "failed"
+    assert job["exit_code"] == 9
+
+
+@pytest.mark.parametrize(("words", "cards"), [(["q", "default", "gpu", "0,1,2,3"], 4), ([], 0)])
+def test_ilaunch_counts_the_cards(desk: Desk, words: list[str], cards: int) -> None:
+    done = desk.run("ilaunch", *words, "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; pwd; exit 6")
+    shown, folder = done.stdout.splitlines()
+    assert len([card for card in shown.split(",") if card]) == cards
+    assert folder == str(desk.folder)
+    assert done.returncode == 6
+    assert ("not bound" in done.stderr) == bool(cards)
+
+
+def test_zlaunch_takes_a_queue_by_its_first_letters_or_an_alias(desk: Desk) -> None:
+    done = desk.run("zlaunch", "-q", "d", "--gpu=2", "--env", "A=b", "--", "sh", "-c", "echo $A")
+    assert done.stdout == "b\n"
+    wrong = desk.run("zlaunch", "-q", "z", "--gpu=1", "--", "true")
+    assert wrong.returncode == 2
+    assert "default" in wrong.stderr
+    (desk.folder / ".config" / "danlu").mkdir(parents=True)
+    (desk.folder / ".config" / "danlu" / "queues").write_text("z = default\n")
+    assert desk.run("zlaunch", "-q", "z", "--", "true").returncode == 0
+    assert desk.run("zlaunch", "--list").stdout == "default\n"

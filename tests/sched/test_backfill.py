@@ -1,0 +1,175 @@
+"""Who may go before whom: the promises of `fifo`, the reservation of `easy`, and what is said."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from danlu.sched.api import (
+    CardState,
+    CauseKind,
+    Decision,
+    NodeState,
+    Policy,
+    Running,
+    Snapshot,
+    TaskPlace,
+    TaskShape,
+)
+from danlu.sched.decide import decide
+from danlu.sched.simulate import Arrival, Simulation
+from tests.sched.cluster import cluster, job
+
+MACHINE = NodeState("m", 8, 64, 8, 64, tuple(CardState(i, "A100") for i in range(4)))
+ORDERS = ("fifo", "easy", "fair", "short-first")
+
+
+def arrivals(sizes: list[tuple[int, int, int, int, int]]) -> list[Arrival]:
+    """(pause before it, run time, CPUs, memory, cards) of each."""
+    found, now = [], 0
+    for i, (pause, run, cpus, memory, cards) in enumerate(sizes):
+        now += pause
+        shapes = (TaskShape(cpus, memory, cards),)
+        found.append(Arrival(str(i), now, run, shapes, limit=run))
+    return found
+
+
+lists = st.lists(
+    st.tuples(
+        st.integers(0, 20),
+        st.integers(1, 60),
+        st.integers(1, 8),
+        st.integers(0, 64),
+        st.integers(0, 4),
+    ),
+    min_size=1,
+    max_size=25,
+).map(arrivals)
+
+
+def starts(jobs: list[Arrival], order: str, backfill: bool = True) -> dict[str, float]:
+    return Simulation([MACHINE], Policy(order, backfill=backfill)).run(jobs).starts
+
+
+@settings(max_examples=150, deadline=None)
+@given(lists)
+def test_under_fifo_with_exact_run_times_nobody_starts_later_than_if_nobody_overtook(
+    jobs: list[Arrival],
+) -> None:
+    plain = starts(jobs, "fifo", backfill=False)
+    real = starts(jobs, "fifo")
+    assert {i for i in plain if real[i] > plain[i]} == set()
+
+
+@settings(max_examples=40, deadline=None)
+@given(lists, st.sampled_from(ORDERS))
+def test_every_job_starts_in_the_end_and_the_same_input_gives_the_same_output(
+    jobs: list[Arrival], order: str
+) -> None:
+    first = starts(jobs, order)
+    assert set(first) == {one.job_id for one in jobs}
+    assert starts(jobs, order) == first
+
+
+@settings(max_examples=60, deadline=None)
+@given(lists)
+def test_a_job_whose_room_is_reserved_starts_by_then(jobs: list[Arrival]) -> None:
+    promised: dict[str, float] = {}
+
+    def watch(_: Snapshot, decision: Decision) -> None:
+        for one in decision.reservations:
+            promised.setdefault(one.job_id, one.at)
+
+    nodes = [MACHINE, NodeState("n", 8, 64, 8, 64, MACHINE.cards)]
+    outcome = Simulation(nodes, Policy("easy")).run(jobs, watch)
+    assert {i for i, at in promised.items() if outcome.starts[i] > at} == set()
+
+
+def test_nobody_overtakes_where_run_times_are_unknown() -> None:
+    snapshot = cluster("n1 8x3090 -4", job("a", "8", 1), job("b", "1", 2))
+    decision = decide(snapshot, Policy())
+    assert decision.starts == ()
+    assert decision.head == "a"
+
+
+def running(name: str, cards: tuple[int, ...], end: float | None) -> Running:
+    place = TaskPlace("n1", cards)
+    shape = TaskShape(1, 1, len(cards))
+    return Running(
+        name, f"u/{name}-1", "u", -10.0, end, {"n1": cards}, (shape,), (place,), expected_end=end
+    )
+
+
+@pytest.mark.parametrize("order", ["fifo", "easy"])
+def test_a_later_job_that_ends_in_time_goes_first_and_both_are_told(order: str) -> None:
+    snapshot = cluster(
+        "n1 8x3090 -4",
+        job("big", "8", 1, time_limit=100.0),
+        job("short", "1", 2, time_limit=50.0),
+        running=(running("r", (0, 1, 2, 3), 60.0),),
+    )
+    decision = decide(snapshot, Policy(order))
+    (start,) = decision.starts
+    assert start.job_id == "short"
+    assert start.overtook == ("big",)
+    assert start.until == 50.0
+
+
+@pytest.mark.parametrize("order", ["fifo", "easy"])
+def test_a_later_job_that_would_delay_the_first_stays_back_and_is_told_why(order: str) -> None:
+    snapshot = cluster(
+        "n1 8x3090 -4",
+        job("big", "8", 1, time_limit=100.0),
+        job("long", "1", 2, time_limit=90.0),
+        running=(running("r", (0, 1, 2, 3), 60.0),),
+    )
+    decision = decide(snapshot, Policy(order))
+    assert decision.starts == ()
+    (kept,) = decision.kept
+    assert kept.job_id == "long"
+    assert kept.cause.kind is CauseKind.RESERVED
+    assert kept.cause.numbers == {"ref": "u/big-1", "at": 60.0}
+
+
+def test_a_long_job_may_use_a_node_that_the_first_does_not_need() -> None:
+    snapshot = cluster(
+        "n1 8x3090 -4\nn2 2x3090",
+        job("big", "8", 1, time_limit=100.0),
+        job("long", "1", 2, time_limit=9000.0),
+        running=(running("r", (0, 1, 2, 3), 60.0),),
+    )
+    (start,) = decide(snapshot, Policy("easy")).starts
+    assert start.job_id == "long"
+    assert start.places[0].node == "n2"
+
+
+def test_without_backfill_nobody_goes_first() -> None:
+    snapshot = cluster(
+        "n1 8x3090 -4",
+        job("big", "8", 1, time_limit=100.0),
+        job("short", "1", 2, time_limit=5.0),
+        running=(running("r", (0, 1, 2, 3), 60.0),),
+    )
+    assert decide(snapshot, Policy("fifo", backfill=False)).starts == ()
+
+
+def test_a_promise_stands_when_a_job_ends_early() -> None:
+    """What ends before its limit brings everybody's promise forward, not backward."""
+    jobs = [
+        Arrival("a", 0, 10, (TaskShape(8, 0),), limit=100),
+        Arrival("b", 1, 50, (TaskShape(8, 0),), limit=50),
+        Arrival("c", 2, 5, (TaskShape(1, 0),), limit=5),
+    ]
+    found = Simulation([MACHINE], Policy()).run(jobs).starts
+    assert found["b"] <= 15
+
+
+def test_a_small_job_goes_where_work_goes_on_anyway() -> None:
+    snapshot = cluster(
+        "n1 8x3090 -4\nn2 8x3090",
+        job("small", "1", 1, time_limit=30.0),
+        running=(running("r", (0, 1, 2, 3), 60.0),),
+    )
+    (start,) = decide(snapshot, Policy("easy")).starts
+    assert start.places[0].node == "n1"

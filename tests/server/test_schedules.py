@@ -1,0 +1,103 @@
+"""How danlu.toml speaks of queues, orders, quotas and kinds of work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from danlu.sched.api import Policy, QueuePolicy, Quota, Quotas
+from danlu.server.settings import ConfigError, load
+
+
+def config(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "danlu.toml"
+    path.write_text(text)
+    return path
+
+
+def test_without_a_word_it_is_first_come_first_served_tight_and_without_caps(
+    tmp_path: Path,
+) -> None:
+    found = load(config(tmp_path, ""))
+    assert found.policy == Policy("fifo", "tight", True)
+    assert found.quotas == Quotas()
+
+
+def test_queues_have_nodes_and_rules_of_their_own(tmp_path: Path) -> None:
+    found = load(
+        config(
+            tmp_path,
+            """
+            [scheduler]
+            place = "spread"
+            [queues.vision]
+            nodes = ["n1", "n2"]
+            place = "tight"
+            backfill = false
+            max_wait = "2h"
+            [queues.speech]
+            """,
+        )
+    )
+    assert found.policy.queues == {
+        "vision": QueuePolicy(
+            place="tight", nodes=frozenset({"n1", "n2"}), backfill=False, max_wait=7200.0
+        ),
+        "speech": QueuePolicy(place="spread"),
+    }
+    assert found.policy.queue("default").place == "spread"
+
+
+def test_quotas_of_users_groups_and_everybody_else(tmp_path: Path) -> None:
+    found = load(
+        config(
+            tmp_path,
+            """
+            [quotas.users.alice]
+            gpus = 8
+            models = { A100 = 2 }
+            cpus = 64
+            memory = "256G"
+            [quotas.groups.vision]
+            gpus = 12
+            guaranteed = 4
+            [quotas.user]
+            gpus = 0
+            """,
+        )
+    )
+    assert found.quotas == Quotas(
+        users={"alice": Quota(8000, {"A100": 2000}, 64.0, 256 << 30)},
+        groups={"vision": Quota(12_000, guaranteed=4000)},
+        user=Quota(0),
+    )
+
+
+def test_kinds_of_work_are_limited_to_models(tmp_path: Path) -> None:
+    found = load(config(tmp_path, '[kinds.environment]\nmodels = ["T4", "RTX 3090"]\n'))
+    assert found.policy.kinds == {"environment": frozenset({"T4", "RTX 3090"})}
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('[scheduler]\norder = "lifo"', "scheduler.order: 'lifo'"),
+        ('[scheduler]\nplace = "anywhere"', "scheduler.place: 'anywhere'"),
+        ("[scheduler]\npolicy = 1", "scheduler.policy"),
+        ('queues = "all"', "queues: 'all'"),
+        ('[queues.a]\nnode = ["n1"]', "did you mean nodes?"),
+        ("[queues.a]\nnodes = []", "queues.a.nodes"),
+        ("[quotas.users.alice]\ngpus = -1", "quotas.users.alice.gpus: -1"),
+        ("[quotas.users.alice]\ngpus = true", "quotas.users.alice.gpus: True"),
+        ("[quotas.users]\nalice = 3", "quotas.users"),
+        ('[quotas.groups.x]\nmodels = "A100"', "quotas.groups.x.models"),
+        ('[kinds.training]\nmodels = ["T4"]', "kinds: 'training'"),
+        ("[kinds.environment]", "kinds.environment.models"),
+    ],
+)
+def test_every_mistake_is_named(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(config(tmp_path, text))
+    assert named in caught.value.en
+    assert any("\u4e00" <= letter <= "\u9fff" for letter in caught.value.zh)

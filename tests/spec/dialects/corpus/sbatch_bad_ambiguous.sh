@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --mem-per=1G
+hostname

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --dependency=afterwards:12,afterok:train,singleton
+hostname

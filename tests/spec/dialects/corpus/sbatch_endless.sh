@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --time=UNLIMITED --gres=none --export=NONE
+sleep 10

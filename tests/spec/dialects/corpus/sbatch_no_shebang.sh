@@ -1,0 +1,2 @@
+#SBATCH --time=10
+echo no first line

@@ -1,0 +1,3 @@
+#!/bin/sh
+#SBATCH --array=7
+echo $SLURM_ARRAY_TASK_ID
