@@ -202,7 +202,7 @@ def _refused_wait(value: Any) -> bool:
 def _hold(case: Case[Any]) -> None:
     body = case.body
     if isinstance(body, dict) and body.get("array") in (None, 1, 2, 3):
-        body["held"] = True
+        case.body = {**body, "held": True}  # a copy: it may be the document's own example
     else:
         case.query = {**(case.query or {}), "dry_run": "true"}
 

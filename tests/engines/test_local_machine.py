@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from danlu.engines.api import GpuInfo, Refused
+from danlu.engines.api import GpuInfo, Refused, Unreachable
 from danlu.engines.local import gpus
 from danlu.engines.local.check import TREE_GUARANTEES
 from danlu.engines.local.config import LocalConfig, NodeConfig
@@ -127,7 +127,8 @@ class TestParts:
         assert log == b"4,7\n"
 
     async def test_an_image_is_refused_with_what_is_missing(self, world: World) -> None:
-        with pytest.raises(Refused, match="Docker or Podman"):
+        # A runtime that is installed and does not run may be started: nothing is final then.
+        with pytest.raises((Refused, Unreachable), match=r"pytorch:2\.4"):
             world.engine.plan(world.launch(argv("true"), image="pytorch:2.4"))
 
     @as_root

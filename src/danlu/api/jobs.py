@@ -153,7 +153,18 @@ async def events(
 @router.get(
     "/{ref}/spec",
     response_model=None,
-    responses={200: {"content": {"application/yaml": {}}}, **told(409)},
+    responses={
+        200: {
+            "content": {
+                "application/yaml": {"schema": {}},
+                "application/json": {
+                    "schema": {"type": "object"},
+                    "example": {"name": "mnist", "command": "python train.py", "gpus": 2},
+                },
+            }
+        },
+        **told(409),
+    },
 )
 async def spec(
     ref: str, our: Our, who: Who, format: Annotated[str, Query(pattern="^(yaml|json)$")] = "yaml"
