@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,14 @@ import pytest
 from tests.support.folders import let_in
 from tests.support.parts import missing
 from tests.support.postgres import HOW_TO_GET_IT, PostgresServer, find_binaries
+
+# A shell that runs us in the background hands down Ctrl-C as ignored; what tests start is not to
+# inherit that: they interrupt it.
+for number in (signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(
+            number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        )
 
 
 @pytest.fixture
