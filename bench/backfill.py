@@ -34,6 +34,8 @@ def run(options: Options) -> Iterator[Row]:
         machine = read_swf(path)
     except Missing as missing:
         note(str(missing))
+        if options.trace:
+            raise SystemExit(2) from None
         return
     windows = machine.windows(options.times(10, 2))
     textbook = _mean([_figures(jobs, easy(jobs, machine.width), machine) for jobs in windows])

@@ -39,6 +39,7 @@ class Attempts:
     def begin(self, job: Active, start: Start) -> None:
         if self.prepare(job, start):
             self.rooms.queue.remove(job)
+            self.rooms.learning.started(job.id, now())
             self.drive(job, fresh=True)
 
     def prepare(self, job: Active, start: Start) -> bool:
@@ -107,6 +108,7 @@ class Attempts:
         rooms.ledger.release(attempt.id)
         rooms.engine.ports.free(attempt.id)
         rooms.queue.count_start(job, -1)
+        rooms.learning.ended(job, attempt, now())
         rooms.wake.set()
 
     def drive(self, job: Active, fresh: bool) -> None:

@@ -18,6 +18,7 @@ from danlu.control.attempts import Attempts
 from danlu.control.background import Background
 from danlu.control.dependencies import Dependencies
 from danlu.control.driver import absent, current
+from danlu.control.learning import REMEMBERED
 from danlu.control.outcome import Outcome
 from danlu.control.overtaking import tell_of_overtaking
 from danlu.control.planner import LOOKED_AT, Planner
@@ -30,6 +31,7 @@ from danlu.spec.states import Reason, State, meaning
 from danlu.store import attempts as attempt_store
 from danlu.store import jobs as job_store
 from danlu.store import volumes as volume_store
+from danlu.store.errors import StoreError
 from danlu.store.rows import AttemptRow, JobRow
 from danlu.store.tx import Tx
 
@@ -69,6 +71,7 @@ class Controller:
         await self.dependencies.adopt(rows)
         for loop in (self._schedule, self._observe, self._look_around, self._sweep):
             self._background.forever(loop)
+        self._background.spawn(self._recall())
         rooms.wake.set()
 
     async def close(self) -> None:
@@ -97,6 +100,14 @@ class Controller:
         for report in seen.seen:
             if report.attempt_id not in tries:
                 self._background.spawn(self._discard(report.attempt_id))
+
+    async def _recall(self) -> None:
+        """What earlier jobs took: not needed to start, so nobody waits for it."""
+        with contextlib.suppress(StoreError):
+            rows = await self.rooms.store.read(
+                lambda tx: job_store.succeeded_lately(tx, REMEMBERED)
+            )
+            self.rooms.learning.recall(rows)
 
     async def _discard(self, attempt_id: str) -> None:
         await self.rooms.engine.stop(attempt_id, 0.0)

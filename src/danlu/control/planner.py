@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import overload
 
 from danlu.control.active import Active, places_of
@@ -38,7 +39,8 @@ class Planner:
     def snapshot(self) -> Snapshot:
         """A picture that stays as it is, whatever happens next."""
         rooms = self._rooms
-        return self._picture(list(rooms.queue.waiting), tuple(self._running()))
+        picture = self._picture(list(rooms.queue.waiting), tuple(self._running()))
+        return replace(picture, history=rooms.learning.history())
 
     def decide(self) -> Decision:
         rooms = self._rooms
@@ -50,7 +52,9 @@ class Planner:
     def explain(self, job_id: str) -> Explanation:
         """The last decision still stands as long as nothing has changed since."""
         last = None if self._rooms.wake.is_set() else self._last
-        return explain(self.snapshot(), self.policy, job_id, decision=last)
+        found = explain(self.snapshot(), self.policy, job_id, decision=last)
+        self._rooms.learning.told(job_id, found.eta, now())
+        return found
 
     def start_of(self, job: Active) -> Start | None:
         """Where a job that is not queued yet would start, if nobody else waits."""
@@ -77,13 +81,18 @@ class Planner:
 
     def _picture(self, waiting: Sequence[Waiting], running: Sequence[Running]) -> Snapshot:
         rooms = self._rooms
+        at = now()
+        fair = _has_order(self.policy, "fair")
+        users, groups = rooms.learning.used(rooms.attempts.values(), at) if fair else ({}, {})
         return Snapshot(
-            now(),
+            at,
             rooms.ledger.states(),
             waiting,
             running,
             dict(rooms.queue.array_active),
             self.quotas,
+            users,
+            groups,
             mix=self._learner.mix if self._learner is not None else None,
             memory=self._memory,
         )
@@ -95,7 +104,7 @@ class Planner:
             started = current(job).started_at
             kept = known.get(attempt_id)
             if kept is None or kept[0] != started:
-                kept = (started, _running(job))
+                kept = (started, _running(job, self._rooms.learning.expected(job)))
             fresh[attempt_id] = kept
         self._known = fresh
         return [running for _, running in fresh.values()]
@@ -128,11 +137,15 @@ class _Late(Sequence[Running]):
         return self._all[index]
 
 
+def _has_order(policy: Policy, order: str) -> bool:
+    return policy.name == order or any(r.order == order for r in policy.queues.values())
+
+
 def _learns(policy: Policy) -> bool:
     return "learned" in {policy.place, *(rules.place for rules in policy.queues.values())}
 
 
-def _running(job: Active) -> Running:
+def _running(job: Active, expected: float | None) -> Running:
     attempt = current(job)
     row = job.row
     since = attempt.started_at or attempt.created_at
@@ -156,4 +169,5 @@ def _running(job: Active) -> Running:
         kind=row.kind,
         name=row.name,
         priority=row.priority,
+        expected_end=None if expected is None else since + expected,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 
 from danlu.control.active import Active
@@ -21,6 +21,7 @@ class Queue:
         self._unmet: dict[str, dict[str, After]] = {}  # job -> the jobs it waits for
         self._dependants: dict[str, set[str]] = {}  # job -> the jobs that wait for it
         self._refs: dict[str, str] = {}
+        self.expected: Callable[[Active], float | None] = lambda job: None  # run time, as learned
 
     def add(self, job: Active, pause: Cause | None = None) -> None:
         row = job.row
@@ -40,6 +41,7 @@ class Queue:
             row.name,
             row.submitted_at,
             job.spec.time_limit,
+            self.expected(job),
         )
         insort(self.waiting, job.waiting, key=_order)
 

@@ -13,6 +13,7 @@ from danlu.access.identities import Identities
 from danlu.control.active import Active
 from danlu.control.bulletin import Bulletin
 from danlu.control.folders import Folders
+from danlu.control.learning import Learning
 from danlu.control.ledger import Ledger
 from danlu.control.queue import Queue
 from danlu.control.settings import Settings
@@ -34,6 +35,7 @@ class Rooms:
     epoch: int = 0
     ledger: Ledger = field(default_factory=Ledger)
     queue: Queue = field(default_factory=Queue)
+    learning: Learning = field(default_factory=Learning)
     bulletin: Bulletin = field(default_factory=Bulletin)
     jobs: dict[str, Active] = field(default_factory=dict)  # by job id
     attempts: dict[str, Active] = field(default_factory=dict)  # by attempt id
@@ -48,6 +50,7 @@ class Rooms:
         self.identities = Identities(self.store, self.settings.uids)
         self.volumes = Volumes(self.settings)
         self.folders = Folders(self.settings, self.volumes)
+        self.queue.expected = self.learning.expected
 
     async def persist(self, op: Callable[[Tx], T]) -> T:
         """Writes what has happened: however long the database is away, it is not dropped."""

@@ -9,16 +9,25 @@ from __future__ import annotations
 
 from math import inf
 
-from danlu.sched.api import Basis, Cause, CauseKind, Kept, Waiting
+from danlu.sched.api import (
+    Basis,
+    Cause,
+    CauseKind,
+    Kept,
+    Reservation,
+    TaskPlace,
+    Waiting,
+)
 from danlu.sched.backfill_reserve import Reserve, admitted, reserved
 from danlu.sched.backfill_strict import Strict
 from danlu.sched.backfill_view import Filled, View, starts_of
 from danlu.sched.memory import Memory
 from danlu.sched.pool import Pool
-from danlu.sched.timeline import Amounts, Line, Lines, pick, profile, run_of
+from danlu.sched.timeline import Amounts, Line, Lines, coarse, pick, profile, run_of
 
 DEPTH = 1000  # so many jobs from the front are weighed against each other
 BUDGET = 30_000  # placements tried in one pass, on paper
+RELEASES = 500  # ends of running jobs that are told apart
 _NEAR = 1e-6
 
 
@@ -75,10 +84,22 @@ class _Pass:
         begun = {one.job.job_id for one in view.begun}
         left = [job for job in self.jobs if job.job_id not in begun]
         head = left[0] if left else None
-        found = None if self.guard is None else self.guard.reservation()
         kept = tuple(one for one in self.kept.values() if one.job_id not in begun)
         memory = Memory(self.strict.after(begun), passes=(view.memory or Memory()).passes + 1)
-        return Filled(starts_of(view), head, () if found is None else (found,), kept, memory)
+        return Filled(starts_of(view), head, self._reservations(head, kept), kept, memory)
+
+    def _reservations(
+        self, head: Waiting | None, kept: tuple[Kept, ...]
+    ) -> tuple[Reservation, ...]:
+        if self.guard is not None:
+            found = self.guard.reservation()
+            return () if found is None else (found,)
+        nodes = self.view.room.nodes
+        if head is None or not kept or len(nodes) != 1 or self.promised[head.job_id] == inf:
+            return ()
+        place = TaskPlace(nodes[0].name)
+        places = (place,) * len(head.shapes)
+        return (Reservation(head.job_id, self.promised[head.job_id], places),)
 
     def _node_guard(self) -> Reserve | None:
         """Many nodes are not one: the first job that finds no node keeps room on nodes as well."""
@@ -92,39 +113,54 @@ class _Pass:
 
     def _weigh(self, scarce: list[int]) -> None:
         pool, view = self.pool, self.view
-        self.line = profile(pool.now, pool.free, pool.releases, scarce)
+        self.line = profile(pool.now, pool.free, coarse(pool.releases, RELEASES), scarce)
         self.needs = [pick(pool.amounts(view.shapes(job)), scarce) for job in self.jobs]
         self.runs = [run_of(job) or inf for job in self.jobs]
         self.waits = [True] * len(self.jobs)
-        size = pool.total[scarce[0]]
+        size = max(1, pool.total[scarce[0]])
         turn = sorted(
             range(len(self.jobs)),
             key=lambda i: (max(10.0, self.runs[i]) ** 2 * (self.needs[i][0] / size), i),
         )
-        again = True
-        while again and self.steps < BUDGET:
-            again = False
-            refused = 0
-            for i in turn:
-                if not self.waits[i] or not view.fits(self.jobs[i]):
-                    continue
-                if self._harmless(i) and self._try(self.jobs[i]):
-                    self._started(i)
-                    again = again or refused > 0
-                else:
-                    refused += 1
-        if self.steps >= BUDGET:
-            self._in_order()
+        while self._round(turn):
+            pass
+        self._fall_back()
+
+    def _round(self, turn: list[int]) -> bool:
+        """Says whether it is worth another one: something began after something was refused."""
+        again = False
+        refused: dict[Amounts, tuple[float, int]] = {}
+        for i in turn:
+            if self.steps >= BUDGET:
+                return False
+            if not self.waits[i] or not self.view.fits(self.jobs[i]):
+                continue
+            run, place = refused.get(self.needs[i], (inf, i))
+            if self.runs[i] >= run and i > place:
+                # One that is as large, not longer and before this one was refused already.
+                self.kept.setdefault(self.jobs[i].job_id, self._like(i, place))
+            elif self._harmless(i) and self._try(self.jobs[i]):
+                self._started(i)
+                again = again or bool(refused)
+            else:
+                refused.setdefault(self.needs[i], (self.runs[i], i))
+        return again
+
+    def _like(self, i: int, other: int) -> Kept:
+        job, found = self.jobs[i], self.kept.get(self.jobs[other].job_id)
+        return Kept(job.job_id, Cause(CauseKind.RESERVED) if found is None else found.cause)
 
     def _harmless(self, i: int) -> bool:
         """Whether all before it still get room by their promises if this one starts now."""
         line = self.line.copy()
+        step = 1 + len(line.times) * len(self.needs[i]) // 50  # a long line takes long to look at
+        self.steps += step
         if not line.start(self.needs[i], self.runs[i]):
             return False
         for other in range(i):
             if not self.waits[other]:
                 continue
-            self.steps += 1
+            self.steps += step
             if self.steps >= BUDGET:
                 return False
             promise = self.promised[self.jobs[other].job_id]
@@ -149,13 +185,21 @@ class _Pass:
         self.waits[i] = False
         self.line.start(self.needs[i], self.runs[i])
 
-    def _in_order(self) -> None:
-        """No time left to weigh: whoever is first and fits delays nobody."""
+    def _fall_back(self) -> None:
+        """Keeps the promises: in order, each as early as those before it allow.
+
+        Whoever starts now in this plan has to, whatever was tried before and however much time
+        that took: the plan keeps everybody's promise only if it is followed.
+        """
+        plan = self.line.copy()
         for i, job in enumerate(self.jobs):
-            if self.waits[i]:
-                if not self._try(job):
-                    return
+            if not self.waits[i]:
+                continue
+            start = plan.place(self.needs[i], self.runs[i])
+            if start == self.view.now and self._try(job):
                 self._started(i)
+            elif start == inf:
+                return  # nobody knows when; so nobody behind it may go first
 
     def _keep(self, i: int, other: Waiting, promise: float) -> None:
         numbers: dict[str, int | float | str] = {"ref": other.ref}

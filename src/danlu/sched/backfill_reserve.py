@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
-from operator import itemgetter
 
 from danlu.sched.api import Basis, Cause, CauseKind, Reservation, TaskPlace, TaskShape, Waiting
+from danlu.sched.backfill_fit import Ending, Fit, Releases
 from danlu.sched.backfill_view import View
 from danlu.sched.free import Free, Need
 from danlu.sched.timeline import end_of, run_of
-
-Slot = tuple[float, int, int]  # from when, what stays free there then, node
-Release = tuple[float, TaskShape, tuple[int, ...]]  # when, of what, on which cards
-
-
-class Releases:
-    """What ends when on which node."""
-
-    def __init__(self, view: View) -> None:
-        self._by_node: dict[str, list[Release]] = {}
-        self._needs: dict[int, Need] = {}
-        self._nodes = view.room.nodes
-        by_node, now = self._by_node, view.now
-        for job in view.snapshot.running:
-            end = end_of(job, now)
-            for shape, place in zip(job.shapes, job.places, strict=True):
-                by_node.setdefault(place.node, []).append((end, shape, place.cards))
-        for one in view.begun:
-            end = inf if one.end is None else one.end
-            for shape, place in zip(one.shapes, one.places, strict=True):
-                by_node.setdefault(place.node, []).append((end, shape, place.cards))
-
-    def need(self, shape: TaskShape) -> Need:
-        need = self._needs.get(id(shape))
-        if need is None:
-            need = self._needs[id(shape)] = Need(shape)
-        return need
-
-    def of(self, at: int) -> list[Release]:
-        releases = self._by_node.get(self._nodes[at].name)
-        return sorted(releases, key=itemgetter(0)) if releases else []
 
 
 class Reserve:
@@ -49,11 +18,11 @@ class Reserve:
     def __init__(self, view: View, job: Waiting, not_before: float = 0.0) -> None:
         self._view = view
         self.job = job
-        self._releases = Releases(view)
-        self._tasks: dict[int, list[Need]] = {}  # node -> tasks kept room for
-        self.at = self._find(view.shapes(job))
-        self.at = max(self.at, not_before) if self.at != inf else inf
-        self._late = {at: self._then(at) for at in self._tasks}
+        releases = Releases(view.room, _endings(view))
+        fit = Fit(view.room, view.only, view.now, releases, view.shapes(job))
+        self._releases, self._tasks = releases, fit.tasks
+        self.at = max(fit.at, not_before) if fit.at != inf else inf
+        self._late = {at: fit.then(at, self.at) for at in fit.tasks}
         self._outside: frozenset[str] | None = None
 
     @property
@@ -96,74 +65,12 @@ class Reserve:
         places = [TaskPlace(nodes[at].name) for at, needs in self._tasks.items() for _ in needs]
         return Reservation(self.job.job_id, self.at, tuple(places))
 
-    def _find(self, shapes: Sequence[TaskShape]) -> float:
-        groups: dict[TaskShape, int] = {}
-        for shape in shapes:
-            groups[shape] = groups.get(shape, 0) + 1
-        latest = self._view.now
-        largest_first = sorted(groups, key=lambda s: (s.amount, s.cpus, s.memory), reverse=True)
-        for shape in largest_first:
-            slots = self._slots(shape, groups[shape])
-            if len(slots) < groups[shape]:
-                return inf
-            for time, _, at in slots:
-                latest = max(latest, time)
-                self._tasks.setdefault(at, []).append(self._releases.need(shape))
-        return latest
 
-    def _slots(self, shape: TaskShape, count: int) -> list[Slot]:
-        """The first `count` places for a task of this shape, over all nodes."""
-        view, need = self._view, self._releases.need(shape)
-        suitable = view.room.suitable(shape, view.only)
-        slots: list[Slot] = []
-        bound = inf
-        for at in range(len(view.room.nodes)):
-            if suitable is None or suitable[at]:
-                slots.extend(self._on_node(at, need, count, bound))
-                if len(slots) >= 2 * count + 8:
-                    slots = sorted(slots)[:count]
-                    bound = slots[-1][0]
-        return sorted(slots)[:count]
-
-    def _on_node(self, at: int, need: Need, count: int, bound: float) -> list[Slot]:
-        free = self._view.room.room_of(at)
-        if not free.usable or len(free.cards) < need.cards:
-            return []
-        free = free.copy()
-        pending = list(self._tasks.get(at, ()))
-        slots: list[Slot] = []
-        time = self._view.now
-        releases = self._releases.of(at)
-        for place in range(-1, len(releases)):
-            if place >= 0:
-                time, shape, cards = releases[place]
-                if time > bound or time == inf:
-                    break
-                free.change(self._releases.need(shape), free.positions(cards), -1)
-            while pending and _take(free, pending[0]):
-                pending.pop(0)
-            while not pending and len(slots) < count and _take(free, need):
-                slots.append((time, free.whole, at))
-            if len(slots) == count:
-                break
-        return slots
-
-    def _then(self, at: int) -> Free:
-        """The node at the time of the start, with the room kept taken away."""
-        free = self._view.room.room_of(at).copy()
-        for end, shape, cards in self._releases.of(at):
-            if end <= self.at:
-                free.change(self._releases.need(shape), free.positions(cards), -1)
-        for need in self._tasks[at]:
-            _take(free, need)
-        return free
-
-
-def _take(free: Free, need: Need) -> bool:
-    if not free.fits(need):
-        return False
-    free.change(need, free.choose(need) or (), 1)
-    return True
+def _endings(view: View) -> Iterator[Ending]:
+    for job in view.snapshot.running:
+        yield end_of(job, view.now), job.shapes, job.places
+    for one in view.begun:
+        yield inf if one.end is None else one.end, one.shapes, one.places
 
 
 def admitted(view: View, reserve: Reserve, job: Waiting, places: tuple[TaskPlace, ...]) -> bool:

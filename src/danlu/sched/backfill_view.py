@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from math import inf
 
 from danlu.sched.api import (
@@ -27,6 +28,7 @@ Possible = Callable[[Shapes, frozenset[str] | None], bool]
 # Looking at every node for each placement pays on clusters up to this size.
 _NODES_TO_COMPARE = 512
 _OVERTAKEN_SHOWN = 20
+_LOOKED_AT = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +158,17 @@ def starts_of(view: View) -> tuple[Start, ...]:
     if not view.begun:
         return ()
     begun = {one.job.job_id for one in view.begun}
-    order = {job.job_id: place for place, job in enumerate(view.jobs)}
-    last = max(order[job_id] for job_id in begun)
-    left = [
-        job.job_id
-        for job in view.jobs[: last + 1]
-        if job.job_id not in begun and job.blocked is None and view.limits.allows(job)
-    ]
+    last = max(one.job.order for one in view.begun)
+    left: list[Waiting] = []
+    for job in view.jobs:
+        if job.order >= last or len(left) == _LOOKED_AT:
+            break
+        if job.job_id not in begun and view.limits.allows(job):
+            left.append(job)
     starts = []
     for one in view.begun:
-        place = order[one.job.job_id]
-        overtook = [job_id for job_id in left if order[job_id] < place][:_OVERTAKEN_SHOWN]
+        before = takewhile(lambda job, one=one: job.order < one.job.order, left)  # type: ignore[misc]
+        overtook = tuple(job.job_id for job in islice(before, _OVERTAKEN_SHOWN))
         until = one.end if overtook else None
-        starts.append(Start(one.job.job_id, one.places, tuple(overtook), until))
+        starts.append(Start(one.job.job_id, one.places, overtook, until))
     return tuple(starts)

@@ -21,6 +21,7 @@ from danlu.sched.api import (
 )
 from danlu.sched.free import Free, Need, millicpus, suits
 from danlu.sched.place import Room
+from danlu.sched.summary import largest_part, summary_of
 
 SHOWN_NODES = 20
 _SHOWN_HOLDERS = 20
@@ -111,35 +112,7 @@ def never(snapshot: Snapshot, job: Waiting, shape: TaskShape, only: Only) -> Cau
 
 def not_now(snapshot: Snapshot, room: Room, job: Waiting, shape: TaskShape, only: Only) -> Cause:
     """It would fit with more free than there is."""
-    need = Need(shape)
-    mask = room.suitable(shape, only)
-    free_cards = hole = usable = 0
-    most_cpus = most_memory = best_part = 0
-    lacking: set[str] = set()
-    for at in range(len(snapshot.nodes)):
-        free = room.room_of(at)
-        if not free.usable or (mask is not None and not mask[at]):
-            continue
-        usable += 1
-        idle = free.idle(need) if free.whole else 0
-        if idle:
-            free_cards += idle
-            hole = max(hole, idle)
-        if free.millicpus > most_cpus:
-            most_cpus = free.millicpus
-        if free.memory > most_memory:
-            most_memory = free.memory
-        if shape.share:
-            part = _largest_part(free, need)
-            best_part = max(best_part, part)
-            if part < shape.share:
-                lacking.add("cards")
-        elif idle < shape.cards:
-            lacking.add("cards")
-        if free.millicpus < need.millicpus:
-            lacking.add("cpus")
-        if free.memory < need.memory:
-            lacking.add("memory")
+    found = summary_of(room, shape, only)
     numbers: Numbers = {
         "tasks": len(job.shapes),
         "cards": shape.cards,
@@ -147,17 +120,17 @@ def not_now(snapshot: Snapshot, room: Room, job: Waiting, shape: TaskShape, only
         "share": shape.share,
         "cpus": shape.cpus,
         "memory": shape.memory,
-        "free_cards": free_cards,
-        "largest_hole": hole,
-        "largest_part": best_part,
-        "most_cpus": most_cpus / 1000,
-        "most_memory": most_memory,
-        "lacks": ",".join(sorted(lacking)),
-        "nodes": usable,
+        "free_cards": found.idle,
+        "largest_hole": found.most_idle,
+        "largest_part": found.most_part,
+        "most_cpus": found.most_cpus / 1000,
+        "most_memory": found.most_memory,
+        "lacks": ",".join(found.lacks(shape)),
+        "nodes": found.nodes,
         "model": shape.model or " / ".join(sorted(shape.models)),
         "queue": job.queue if only is not None else "",
     }
-    full = shape.amount > 0 and free_cards == 0 and not best_part
+    full = shape.amount > 0 and not found.idle and not (shape.share and found.most_part)
     kind = CauseKind.CLUSTER_FULL if full else CauseKind.NO_ROOM
     return Cause(kind, Basis.VERIFIED, numbers)
 
@@ -221,11 +194,11 @@ def _nearest(room: Room, shape: TaskShape, mask: bytearray | None) -> list[int]:
     need = Need(shape)
     wanted = need.cards or (1 if need.share else 0)
     distances = []
-    for at in range(len(room.nodes)):
-        free = room.room_of(at)
+    for at, free in enumerate(room.rooms()):
         out = not free.usable or (mask is not None and not mask[at])
         idle = free.idle(need) if free.whole and wanted else 0
-        distances.append((out, wanted - idle, max(0, need.millicpus - free.millicpus), at))
+        short = need.millicpus - free.millicpus
+        distances.append((out, wanted - idle, short if short > 0 else 0, at))
     return [at for *_, at in nsmallest(SHOWN_NODES, distances)]
 
 
@@ -252,7 +225,7 @@ def _lacks(node: NodeState, free: Free, need: Need, only: Only) -> Iterator[str]
             if len(positions) < len(shape.indexes) or any(free.cards[p] < least for p in positions):
                 yield "cards"
         elif shape.share:
-            if _largest_part(free, need) < shape.share:
+            if largest_part(free, need) < shape.share:
                 yield "cards"
         elif free.idle(need) < shape.cards:
             yield "cards"
@@ -269,10 +242,3 @@ def _suits(node: NodeState, shape: TaskShape, which: Sequence[str]) -> bool:
         for name in ("labels", "volumes", "include", "exclude")
     )
     return suits(node, (labels, volumes, include, exclude))
-
-
-def _largest_part(free: Free, need: Need) -> int:
-    if need.any_model:
-        return max(free.cards, default=0)
-    pairs = zip(free.cards, free.models, strict=True)
-    return max((part for part, model in pairs if need.accepts(model)), default=0)

@@ -11,7 +11,7 @@ from danlu.sched.free import Free, Need
 from danlu.sched.timeline import end_of
 
 MOST = 8  # moves for one start
-WORTH = 1500.0  # seconds of waiting that one move must save
+WORTH = 1800.0  # seconds of waiting that one move must save
 SOON = 600.0  # what ends within this time is not moved
 
 

@@ -63,7 +63,7 @@ class Pass:
 
     def run(self) -> Decision:
         heads: dict[str, str] = {}
-        memory: dict[str, object] = {}
+        memory: dict[str, object] = dict(self.snapshot.memory)
         found: list[Filled] = []
         for name, jobs in _by_queue(self.snapshot.waiting):
             filled = self._queue(name, jobs)

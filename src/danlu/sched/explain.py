@@ -24,6 +24,7 @@ from danlu.sched.api import (
 from danlu.sched.decide import Pass, Possible
 from danlu.sched.eta import estimate
 from danlu.sched.limits import Limits
+from danlu.sched.summary import fits as fits_in
 
 
 def explain(
@@ -109,7 +110,7 @@ def _causes(job: Waiting, shape: TaskShape, done: Pass, decision: Decision) -> l
         # Some model would do, but its owner may not have more of it.
         causes += [cause for cause in done.limits.tally.over_models(job) if cause not in causes]
         shapes = open_to
-    fits = done.room.fits_gang(shapes, only)
+    fits = fits_in(done.room, shapes, only)
     if not fits:
         causes.append(blockers.not_now(snapshot, done.room, job, shape, only))
         causes.extend(blockers.out_of_order(snapshot, shapes, only))
@@ -172,11 +173,11 @@ def _enough(done: Pass, job: Waiting) -> list[str]:
     """Resources of which there is enough: asked for alone, they fit; left out, nothing changes."""
     shapes = done.limits.shapes(job) or job.shapes
     only = done.policy.queue(job.queue).nodes
-    fits = done.room.fits_gang(shapes, only)
+    fits = fits_in(done.room, shapes, only)
     enough = []
     for what in ("cards", "cpus", "memory"):
-        alone = done.room.fits_gang(tuple(_without(s, what, True) for s in shapes), only)
-        others = done.room.fits_gang(tuple(_without(s, what, False) for s in shapes), only)
+        alone = fits_in(done.room, tuple(_without(s, what, True) for s in shapes), only)
+        others = fits_in(done.room, tuple(_without(s, what, False) for s in shapes), only)
         if alone and others == fits and _asked(shapes, what):
             enough.append(what)
     return enough

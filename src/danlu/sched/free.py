@@ -121,12 +121,19 @@ class Free:
     def smallest_part(self, need: Need) -> int | None:
         """What is free on the fullest card that still has its share."""
         if need.any_model:
-            return min((free for free in self.cards if free >= need.share), default=None)
+            return self._smallest(need.share)
         best: int | None = None
         for free, model in zip(self.cards, self.models, strict=True):
             if free >= need.share and (best is None or free < best) and need.accepts(model):
                 best = free
         return best
+
+    def _smallest(self, share: int) -> int | None:
+        best = WHOLE + 1
+        for free in self.cards:
+            if share <= free < best:
+                best = free
+        return best if best <= WHOLE else None
 
     def choose(self, need: Need) -> tuple[int, ...] | None:
         """Positions of the cards it would get, lowest first."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Sequence
+from math import ceil
 
 from danlu.sched.api import Waiting
 from danlu.sched.memory import Arrivals
@@ -20,12 +21,13 @@ SHORTEST = 10.0  # seconds: below, nobody feels a difference
 HORIZON = 2 * 86_400.0
 _HOUR = 3600.0
 _DAY = 24
+_NEAR = 1e-9
 _LEAST = 3600.0  # so long is watched at least before a rate means something
 _DOUBT = 3.0  # hours of average arrivals, added to every hour of the day
 _NEIGHBOURS = ((0, 1.0), (-1, 0.5), (1, 0.5), (-2, 0.25), (2, 0.25))
 
 
-def learn(past: Arrivals | None, now: float, jobs: Iterable[tuple[Waiting, int]]) -> Arrivals:
+def learn(past: Arrivals | None, now: float, jobs: Iterable[tuple[Waiting, float]]) -> Arrivals:
     """With the jobs (and their sizes in parts of the whole) that are new since then."""
     jobs = list(jobs)
     if past is None:
@@ -36,7 +38,8 @@ def learn(past: Arrivals | None, now: float, jobs: Iterable[tuple[Waiting, int]]
     for job, size in jobs:
         if job.seq > past.seen:
             weight = 1.0 / max(SHORTEST, run_of(job) or _HOUR)
-            urgency[size] = urgency.get(size, 0.0) + weight
+            part = min(GRAIN, ceil(size))
+            urgency[part] = urgency.get(part, 0.0) + weight
             hours[_hour(job.submitted)] += 1.0
             seen = max(seen, job.seq)
     return Arrivals(past.since, seen, urgency, tuple(hours), _watched(past, now), now)
@@ -86,9 +89,9 @@ class Outlook:
 
     def harm(
         self,
-        free: int,
-        running: Sequence[tuple[float, int]],
-        plan: Sequence[tuple[float, float, int]],
+        free: float,
+        running: Sequence[tuple[float, float]],
+        plan: Sequence[tuple[float, float, float]],
     ) -> float:
         """`running`: (end, size), sorted. `plan`: (start, end, size), sorted."""
         held = list(running)
@@ -109,14 +112,14 @@ class Outlook:
                 following = last
             sum_after, moment_after = self._until(following)
             rate, moment = sum_after - sum_before, moment_after - moment_before
-            level = free if free > 0 else 0
-            below = urgency[level]
+            level = free if free > 0 else 0.0
+            below = urgency[int(level)]
             for end, size in held:
                 level += size
-                if level >= GRAIN:
+                if level >= GRAIN - _NEAR:
                     harm += (urgency[GRAIN] - below) * ((end - base) * rate - moment)
                     break
-                upto = urgency[level]
+                upto = urgency[int(level)]
                 harm += (upto - below) * ((end - base) * rate - moment)
                 below = upto
             now, sum_before, moment_before = following, sum_after, moment_after

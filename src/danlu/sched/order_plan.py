@@ -8,6 +8,8 @@ A new job is put where it costs least, then a few changes are tried; what is bet
 
 from __future__ import annotations
 
+import heapq
+from itertools import islice
 from math import inf, sqrt
 from random import Random
 
@@ -17,29 +19,53 @@ from danlu.sched.backfill_view import Filled, View, starts_of
 from danlu.sched.memory import Memory
 from danlu.sched.order_arrivals import GRAIN, HORIZON, SHORTEST, Outlook, learn
 from danlu.sched.pool import Pool
-from danlu.sched.timeline import Amounts, pick, profile, run_of
+from danlu.sched.timeline import Amounts, coarse, pick, profile, run_of
 
-LOOKED_AT = 1000  # so many jobs from the front can get into the plan
-DEPTH = 200  # so many jobs are planned; those behind them wait for their turn in the plan
+SEEN = 5000  # so many jobs from the front can get into the plan
+PLANNED = 200  # so many are in it
+WORTH_PLANNING = 64  # so few are planned also while nothing can start
 MOVES = 10  # changes tried at every event, while the queue is short
 PROBES = 4  # places tried at random for a new job
 BUDGET = 3000  # placements tried in one pass, on paper
+RELEASES = 128  # ends of running jobs that are told apart
 UNKNOWN_RUN = 86_400.0
 PATIENCE = 0.95  # the longest wait aimed at, in times of the longest backlog so far
 _STEEP, _PRICE = 16, 1000.0
 
 
 def fill_planned(view: View) -> Filled:
-    memory = view.memory or Memory()
-    jobs: list[Waiting] = []
-    for job in view.eligible():
-        if len(jobs) == LOOKED_AT:
-            break
-        if view.possible(view.shapes(job), view.only):
-            jobs.append(job)
-    plan = Plan(view, jobs, memory)
+    jobs = _chosen(view)
+    if len(jobs) > WORTH_PLANNING and not any(view.fits(job) for job in jobs):
+        # Nothing can start: what is new finds its place in the pass in which something can.
+        return Filled((), _head(view, jobs), memory=view.memory)
+    plan = Plan(view, jobs, view.memory or Memory())
     plan.improve()
     return plan.carry_out()
+
+
+def _chosen(view: View) -> list[Waiting]:
+    """The most urgent of those that wait, and the oldest; all, where they are few."""
+    jobs = [
+        job for job in islice(view.eligible(), SEEN) if view.possible(view.shapes(job), view.only)
+    ]
+    if len(jobs) <= PLANNED:
+        return jobs
+    oldest, others = jobs[: PLANNED // 4], jobs[PLANNED // 4 :]
+    shortest = heapq.nsmallest(PLANNED - len(oldest), others, key=_urgency_of)
+    return sorted([*oldest, *shortest], key=lambda job: job.order)
+
+
+def _urgency_of(job: Waiting) -> tuple[float, int]:
+    run = max(SHORTEST, run_of(job) or UNKNOWN_RUN)
+    amount = sum(shape.amount or shape.cpus for shape in job.shapes)
+    return run * run * amount, job.seq
+
+
+def _head(view: View, jobs: list[Waiting]) -> Waiting | None:
+    order = view.memory.order if view.memory is not None else ()
+    known = {job.job_id: job for job in jobs}
+    first = next((known[job_id] for job_id in order if job_id in known), None)
+    return first or (jobs[0] if jobs else None)
 
 
 class Plan:
@@ -49,20 +75,23 @@ class Plan:
         pool = Pool(view.snapshot, view.room, view.only, [view.shapes(job) for job in jobs])
         amounts = [pool.amounts(view.shapes(job)) for job in jobs]
         scarce = pool.scarce(amounts) or [_main(pool, amounts)]
-        self.line = profile(now, pool.free, pool.releases, scarce)
+        releases = coarse(pool.releases, RELEASES)
+        self.line = profile(now, pool.free, releases, scarce)
         whole = max(1, pool.total[scarce[0]])
         self.jobs = jobs
         self.needs: list[Amounts] = [pick(amount, scarce) for amount in amounts]
         self.runs = [run_of(job) or UNKNOWN_RUN for job in jobs]
-        self.sizes = [_size(need[0], whole) for need in self.needs]
+        self.sizes = [need[0] * GRAIN / whole for need in self.needs]
+        self.urgency = [
+            max(SHORTEST, run) ** 2 * need[0]
+            for run, need in zip(self.runs, self.needs, strict=True)
+        ]
         self.whole = whole
         last = now + HORIZON  # what has no known end is expected to be there so long
-        self.held = sorted(
-            (min(end, last), _size(pick(a, scarce)[0], whole)) for end, a in pool.releases
-        )
+        self.held = sorted((min(end, last), a[scarce[0]] * GRAIN / whole) for end, a in releases)
         self.free = GRAIN - sum(size for _, size in self.held)
         work = sum(run * need[0] for run, need in zip(self.runs, self.needs, strict=True))
-        work += sum((end - now) * pick(a, scarce)[0] for end, a in pool.releases if end != inf)
+        work += sum((end - now) * a[scarce[0]] for end, a in releases if end != inf)
         self.backlog = max(memory.backlog, work / whole)
         self.patience = self._patience()
         self.arrivals = learn(memory.arrivals, now, zip(jobs, self.sizes, strict=True))
@@ -104,8 +133,8 @@ class Plan:
     def _insert(self, i: int) -> None:
         """Puts a new job where it costs least, of a few places."""
         order, count = self.order, len(self.order)
-        urgency = self._urgency(i)
-        by_size = next((p for p, j in enumerate(order) if self._urgency(j) > urgency), count)
+        urgency = self.urgency[i]
+        by_size = next((p for p, j in enumerate(order) if self.urgency[j] > urgency), count)
         if self.steps >= BUDGET or not count:
             order.insert(by_size, i)
             return
@@ -117,9 +146,6 @@ class Plan:
             if cost < best:
                 best, chosen = cost, place
         order.insert(chosen, i)
-
-    def _urgency(self, i: int) -> float:
-        return max(SHORTEST, self.runs[i]) ** 2 * self.needs[i][0]
 
     def _try_lanes(self, best: float) -> float:
         """What long jobs leave free for the short ones that are still to come."""
@@ -134,7 +160,7 @@ class Plan:
 
     def _changed(self, swap: bool) -> list[int]:
         order = self.order[:]
-        count = min(len(order), DEPTH)
+        count = len(order)
         a, b = (int(self.random.random() * count) for _ in range(2))
         if swap:
             order[a], order[b] = order[b], order[a]
@@ -148,8 +174,8 @@ class Plan:
         spare, long = self._lane(lane)
         patience, cost = self.patience, 0.0
         near = patience / 2
-        plan: list[tuple[float, float, int]] = []
-        for i in order[:DEPTH]:
+        plan: list[tuple[float, float, float]] = []
+        for i in order:
             run = runs[i]
             wide = spare if run > long and needs[i][0] + spare <= self.whole else 0
             start = line.place(needs[i], run, wide)
@@ -162,7 +188,7 @@ class Plan:
             if cost > best:
                 break
             plan.append((start, start + run, self.sizes[i]))
-        self.steps += len(plan)
+        self.steps += len(order)
         if cost > best:
             return cost
         plan.sort()
@@ -183,11 +209,8 @@ class Plan:
         guard = self._node_guard()
         kept: list[Kept] = []
         left: list[int] = []
-        for place, i in enumerate(self.order):
+        for i in self.order:
             job = self.jobs[i]
-            if place >= DEPTH:
-                left.append(i)
-                continue
             wide = spare if self.runs[i] > long and self.needs[i][0] + spare <= self.whole else 0
             start = self.line.place(self.needs[i], self.runs[i], wide)
             if start == now and self._begin(job, guard):
@@ -215,7 +238,7 @@ class Plan:
         view = self.view
         if len(view.room.nodes) == 1:
             return None
-        for i in self.order[:DEPTH]:
+        for i in self.order:
             if not view.fits(self.jobs[i]):
                 return Reserve(view, self.jobs[i])
         return None
@@ -236,7 +259,3 @@ def _main(pool: Pool, amounts: list[Amounts]) -> int:
     wanted = [sum(column) for column in zip(*amounts, strict=True)] or [0, 0, 0]
     shares = [w / total if total else 0.0 for w, total in zip(wanted, pool.total, strict=False)]
     return shares.index(max(shares))
-
-
-def _size(amount: int, whole: int) -> int:
-    return min(GRAIN, -(-amount * GRAIN // whole))

@@ -15,6 +15,7 @@ __all__ = ["Room", "same"]
 Prefer = Callable[[int], float | tuple[float, ...]]
 # A few questions are answered faster by looking at every node than by sorting all nodes first.
 _ASK_BEFORE_SORTING = 2
+_ASK_IF_BEFORE = 12
 
 
 class Index(Protocol):
@@ -47,7 +48,8 @@ class Room:
         self._masks: dict[tuple[Static | None, frozenset[str] | None], bytearray | None] = {}
         self._owners: dict[int, set[str]] = {}  # who has something on a node, where that counts
         self._index: Index | None = None
-        self._asked = 0
+        self.notes: dict[object, object] = {}  # what others counted here; gone with any change
+        self._asked = self._asked_if = 0
         self._positions: dict[str, int] | None = None
 
     def copy(self) -> Room:
@@ -62,6 +64,7 @@ class Room:
         twin._needs, twin._masks = self._needs, self._masks
         twin._owners = {at: set(owners) for at, owners in self._owners.items()}
         twin._index, twin._asked, twin._positions = None, 0, self._positions
+        twin.notes, twin._asked_if = {}, 0
         return twin
 
     def fill_by(self, order: str) -> None:
@@ -97,9 +100,12 @@ class Room:
     def fits(self, shape: TaskShape, only: frozenset[str] | None = None) -> bool:
         need = self._need(shape)
         mask, own = self._mask(need, only), self._own
-        index = None if need.indexes else self._indexed()
-        if index is not None:
-            return index.find(need, mask) is not None
+        self._asked_if += 1
+        # Looking ends at the first node that does, so it takes more questions until sorting pays.
+        if not need.indexes and (self._index is not None or self._asked_if > _ASK_IF_BEFORE):
+            index = self._indexed()
+            if index is not None:
+                return index.find(need, mask) is not None
         return any(
             (mask is None or mask[at]) and (own.get(at) or base).fits(need)
             for at, base in enumerate(self._base)
@@ -129,6 +135,13 @@ class Room:
         """Where a node stands in `nodes`."""
         return self._at(name)
 
+    def rooms(self) -> list[Free]:
+        """Those of all nodes, in their order."""
+        rooms = self._base[:]
+        for at, free in self._own.items():
+            rooms[at] = free
+        return rooms
+
     def suitable(self, shape: TaskShape, only: frozenset[str] | None) -> bytearray | None:
         """Which nodes have the labels and volumes it needs; None: all."""
         return self._mask(self._need(shape), only)
@@ -138,6 +151,7 @@ class Room:
             at = self._at(place.node)
             free = self._writable(at)
             free.change(self._need(shape), free.positions(place.cards), sign)
+            self.notes.clear()
             if self._index is not None:
                 self._index.changed(at)
 
@@ -171,6 +185,7 @@ class Room:
         if not positions and (need.cards or need.share):
             positions = free.choose(need) or ()
         free.change(need, positions, 1)
+        self.notes.clear()
         if self._index is not None:
             self._index.changed(at)
         if owner and self._order == "person":

@@ -6,11 +6,11 @@ counted: where everything that waits would fit at once, an amount keeps nobody w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 
-from danlu.sched.api import Running, Snapshot, TaskShape
-from danlu.sched.free import Free, millicpus, same
+from danlu.sched.api import WHOLE, Running, Snapshot, TaskShape
+from danlu.sched.free import millicpus, same
 from danlu.sched.place import Room
 from danlu.sched.timeline import Amounts, end_of
 
@@ -41,7 +41,7 @@ class Pool:
         }
         self._of_models: dict[tuple[str, ...], list[tuple[int, list[int] | None]]] = {}
         self._running = snapshot.running
-        self.free: Amounts = self._count(room.room_of)
+        self.free: Amounts = self._count()
 
     @cached_property
     def releases(self) -> list[tuple[float, Amounts]]:
@@ -62,8 +62,18 @@ class Pool:
     @cached_property
     def capacity(self) -> Amounts:
         """What the nodes have, with nothing broken. Does not look at what runs."""
-        nodes = self._room.nodes
-        return self._count(lambda at: Free.when_empty(nodes[at]))
+        cpus, memory, cards = 0.0, 0, 0
+        of_model = [0] * len(self._models)
+        for at in self._nodes.values():
+            node = self._room.nodes[at]
+            cpus += node.cpus
+            memory += node.memory
+            cards += len(node.cards)
+            if self._models:
+                models = self._room.room_of(at).models
+                for place, suiting in self._suiting(models):
+                    of_model[place] += len(models if suiting is None else suiting)
+        return (millicpus(cpus), memory, cards * WHOLE, *(count * WHOLE for count in of_model))
 
     def amounts(self, shapes: Shapes) -> Amounts:
         found = self._known.get(id(shapes))
@@ -79,7 +89,8 @@ class Pool:
                 left[place] -= amount
         return [place for place, amount in enumerate(left) if amount < 0]
 
-    def _count(self, room_of: Callable[[int], Free]) -> Amounts:
+    def _count(self) -> Amounts:
+        room_of = self._room.room_of
         cpus = memory = cards = 0
         of_model = [0] * len(self._models)
         for at in self._nodes.values():

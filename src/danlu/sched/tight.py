@@ -174,10 +174,13 @@ class TightIndex:
         return None
 
 
+_NO_SIZES: set[int] = set()
 _set_of = lru_cache(maxsize=1024)(frozenset[str])
 
 
 def _part_sizes(free: Free) -> set[int]:
+    if not any(free.cards):
+        return _NO_SIZES
     sizes = set(free.cards)
     sizes.discard(0)
     sizes.discard(WHOLE)

@@ -24,9 +24,10 @@ def end_of(job: Running, now: float) -> float:
     likely, latest = job.expected_end, job.latest_end
     if likely is not None and likely > now:
         return likely
-    if latest is not None and latest > now:
-        return latest
-    return inf if likely is None and latest is None else now + GRACE
+    if latest is not None:
+        return latest if latest > now else now + GRACE
+    # What has outlasted all that were like it goes on for a while: the longer it ran, the longer.
+    return inf if likely is None else now + max(GRACE, (now - job.since) / 2)
 
 
 class Line:
@@ -162,6 +163,19 @@ def profile(
 ) -> Line | Lines:
     kind = Line if len(scarce) == 1 else Lines
     return kind(now, pick(free, scarce), [(end, pick(a, scarce)) for end, a in releases])
+
+
+def coarse(releases: Iterable[tuple[float, Amounts]], most: int) -> list[tuple[float, Amounts]]:
+    """At most so many releases, none earlier than it was: what ends close together, ends last."""
+    ordered = sorted(releases)
+    if len(ordered) <= most:
+        return ordered
+    size = -(-len(ordered) // most)
+    groups = (ordered[first : first + size] for first in range(0, len(ordered), size))
+    return [
+        (group[-1][0], tuple(map(sum, zip(*(a for _, a in group), strict=True))))
+        for group in groups
+    ]
 
 
 def pick(amounts: Amounts, scarce: Sequence[int]) -> Amounts:

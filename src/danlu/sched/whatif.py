@@ -18,6 +18,7 @@ from danlu.sched.api import (
 )
 from danlu.sched.decide import Pass, decide
 from danlu.sched.free import Need
+from danlu.sched.summary import fits, summary_of
 
 Numbers = dict[str, int | float | str]
 _MOST = 6  # more is no help
@@ -59,7 +60,7 @@ def _try(done: Pass, change: _Change) -> Suggestion | None:
     only = done.policy.queue(changed.queue).nodes
     shapes = done.limits.shapes(changed)
     # Where it does not even fit beside what starts anyhow, no decision can start it.
-    if not done.limits.allows(changed) or shapes is None or not done.room.fits_gang(shapes, only):
+    if not done.limits.allows(changed) or shapes is None or not fits(done.room, shapes, only):
         return None
     waiting = [
         changed if other.job_id == changed.job_id else other for other in done.snapshot.waiting
@@ -81,7 +82,7 @@ def _in_vain(done: Pass, decision: Decision, change: _Change) -> Suggestion:
     over = done.limits.causes(changed)
     why: Cause | None = over[0] if over else None
     if why is None and shapes is not None:
-        if done.room.fits_gang(shapes, only):
+        if fits(done.room, shapes, only):
             head = decision.heads.get(changed.queue)
             ref = next((o.ref for o in done.snapshot.waiting if o.job_id == head), "")
             why = Cause(CauseKind.BEHIND, numbers={"ref": ref}) if ref else None
@@ -97,7 +98,8 @@ def _changes(
     yield from _split(job)
     yield from _models(done, job)
     yield from _place(job)
-    yield from _smaller(done, job, causes)
+    yield from _fewer(done, job, causes)
+    yield from _leaner(done, job)
     yield from _queues(done, job)
     yield from _shorter(done, decision, job)
 
@@ -144,41 +146,40 @@ def _place(job: Waiting) -> Iterator[_Change]:
         yield _Change(SuggestionKind.DROP_PLACE, replace(job, shapes=shapes), {})
 
 
-def _smaller(done: Pass, job: Waiting, causes: Sequence[Cause]) -> Iterator[_Change]:
-    """As many cards as the largest hole has; as many CPUs and as much memory as go with them."""
-    shape = blockers.largest(job.shapes)
-    only = done.policy.queue(job.queue).nodes
-    mask = done.room.suitable(shape, only)
-    need = Need(shape)
-    usable = [
-        free
-        for at in range(len(done.snapshot.nodes))
-        if (mask is None or mask[at]) and (free := done.room.room_of(at)).usable
-    ]
-    hole = max((free.idle(need) for free in usable), default=0)
-    most = {min(hole, shape.cards), *_left_of_quota(causes)}
-    for cards in sorted((n for n in most if 0 < n < shape.cards), reverse=True):
-        if len(job.shapes) == 1 and not shape.indexes:
+def _fewer(done: Pass, job: Waiting, causes: Sequence[Cause]) -> Iterator[_Change]:
+    """As many cards as the largest hole has, or the quota; CPUs and memory in proportion."""
+    shape = job.shapes[0]
+    if len(job.shapes) != 1 or shape.indexes:
+        return
+    hole = summary_of(done.room, shape, done.policy.queue(job.queue).nodes).most_idle
+    for cards in sorted({hole, *_left_of_quota(causes)}, reverse=True):
+        if 0 < cards < shape.cards:
             part = cards / shape.cards
-            cpus_, memory_ = round(shape.cpus * part, 3), int(shape.memory * part)
-            fewer = replace(shape, cards=cards, cpus=cpus_, memory=memory_)
+            cpus, memory = round(shape.cpus * part, 3), int(shape.memory * part)
+            fewer = replace(shape, cards=cards, cpus=cpus, memory=memory)
             numbers: Numbers = {"cards": cards}
             yield _Change(SuggestionKind.FEWER_CARDS, replace(job, shapes=(fewer,)), numbers)
-    # Where only CPUs or memory lack: what the best such node has left.
-    bare = Need(replace(shape, cpus=0.0, memory=0))
-    left = [(free.millicpus, free.memory) for free in usable if free.fits(bare)]
-    if left and not any(free.fits(need) for free in usable):
-        cpus, memory = max(left)
-        less: Numbers = {
-            "cpus": min(shape.cpus, cpus / 1000),
-            "memory": min(shape.memory, memory),
-        }
-        shapes = tuple(
-            replace(s, cpus=min(s.cpus, cpus / 1000), memory=min(s.memory, memory))
-            for s in job.shapes
-        )
-        if cpus >= 1000 and memory > 0:
-            yield _Change(SuggestionKind.LESS_CPU_MEMORY, replace(job, shapes=shapes), less)
+
+
+def _leaner(done: Pass, job: Waiting) -> Iterator[_Change]:
+    """Where only CPUs or memory lack: what the best such node has left."""
+    shape = blockers.largest(job.shapes)
+    only = done.policy.queue(job.queue).nodes
+    bare = replace(shape, cpus=0.0, memory=0)
+    summary = summary_of(done.room, shape, only)
+    if not summary.could_hold(bare) or fits(done.room, (shape,), only):
+        return
+    mask, need = done.room.suitable(shape, only), Need(bare)
+    rooms = (free for at, free in enumerate(done.room.rooms()) if mask is None or mask[at])
+    left = [(free.millicpus, free.memory) for free in rooms if free.fits(need)]
+    cpus, memory = max(left, default=(0, 0))
+    if cpus < 1000 or not memory:
+        return
+    shapes = tuple(
+        replace(s, cpus=min(s.cpus, cpus / 1000), memory=min(s.memory, memory)) for s in job.shapes
+    )
+    less: Numbers = {"cpus": min(shape.cpus, cpus / 1000), "memory": min(shape.memory, memory)}
+    yield _Change(SuggestionKind.LESS_CPU_MEMORY, replace(job, shapes=shapes), less)
 
 
 def _left_of_quota(causes: Sequence[Cause]) -> Iterator[int]:

@@ -70,6 +70,13 @@ _SOME_OF = Statement(
     .limit(bindparam("most", type_=Integer))
     .offset(literal_column("0"))
 )
+_SUCCEEDED = Statement(
+    select(*COLUMNS)
+    .where(jobs.c.state == State.SUCCEEDED.value)
+    .order_by(jobs.c.seq.desc())
+    .limit(bindparam("most", type_=Integer))
+    .offset(literal_column("0"))
+)
 _ACTIVE_OF = Statement(
     select(func.count(literal_column("*"))).where(jobs.c.owner == bindparam("owner"), _active)
 )
@@ -158,6 +165,11 @@ def active_jobs(tx: Tx) -> list[JobRow]:
 def some_of(tx: Tx, owner: str, most: int) -> list[JobRow]:
     """The oldest of somebody's jobs; arrays may be cut anywhere."""
     return rows_as_jobs(tx.rows(_SOME_OF, {"owner": owner, "most": most}))
+
+
+def succeeded_lately(tx: Tx, most: int) -> list[JobRow]:
+    """Those submitted last among the ones that ended well, the oldest first."""
+    return rows_as_jobs(tx.rows(_SUCCEEDED, {"most": most}))[::-1]
 
 
 def next_number(tx: Tx, owner: str, name: str) -> int:

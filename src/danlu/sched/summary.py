@@ -1,0 +1,95 @@
+"""What the nodes have free, at most and at least: enough to say no without another look at each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from danlu.sched.api import TaskShape
+from danlu.sched.free import Free, Need, millicpus
+from danlu.sched.place import Room
+
+Only = frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Of the nodes a task may use. Cards are those of a model it accepts."""
+
+    nodes: int
+    idle: int = 0
+    most_idle: int = 0
+    least_idle: int = 0
+    most_part: int = 0
+    least_part: int = 0
+    most_cpus: int = 0
+    least_cpus: int = 0
+    most_memory: int = 0
+    least_memory: int = 0
+
+    def could_hold(self, shape: TaskShape) -> bool:
+        """False: no node can. True: each thing it needs is on some node, perhaps not on one."""
+        return (
+            self.nodes > 0
+            and shape.cards <= self.most_idle
+            and shape.share <= self.most_part
+            and millicpus(shape.cpus) <= self.most_cpus
+            and shape.memory <= self.most_memory
+        )
+
+    def lacks(self, shape: TaskShape) -> list[str]:
+        """What is too little on one node or another."""
+        cards = self.least_part < shape.share if shape.share else self.least_idle < shape.cards
+        cpus, memory = self.least_cpus < millicpus(shape.cpus), self.least_memory < shape.memory
+        return [n for n, lack in (("cards", cards), ("cpus", cpus), ("memory", memory)) if lack]
+
+
+def fits(room: Room, shapes: Sequence[TaskShape], only: Only) -> bool:
+    """As `room.fits_gang`, and quick where the answer is no."""
+    distinct = {id(shape): shape for shape in shapes}.values()
+    if not all(summary_of(room, shape, only).could_hold(shape) for shape in distinct):
+        return False
+    return room.fits_gang(shapes, only)
+
+
+def summary_of(room: Room, shape: TaskShape, only: Only) -> Summary:
+    """Looks at every node once for all who accept the same models."""
+    need, mask = Need(shape), room.suitable(shape, only)
+    key = (need.model, need.models, id(mask))
+    known = room.notes.get(key)
+    if isinstance(known, Summary):
+        return known
+    frees = [
+        free for at, free in enumerate(room.rooms()) if free.usable and (mask is None or mask[at])
+    ]
+    found = room.notes[key] = _count(frees, need)
+    return found
+
+
+def largest_part(free: Free, need: Need) -> int:
+    """The most that is free on one card."""
+    if need.any_model or not free.cards:
+        return max(free.cards, default=0)
+    pairs = zip(free.cards, free.models, strict=True)
+    return max((part for part, model in pairs if need.accepts(model)), default=0)
+
+
+def _count(frees: Sequence[Free], need: Need) -> Summary:
+    if not frees:
+        return Summary(0)
+    idle = [free.idle(need) if free.whole else 0 for free in frees]
+    part = [largest_part(free, need) for free in frees]
+    cpus = [free.millicpus for free in frees]
+    memory = [free.memory for free in frees]
+    return Summary(
+        len(frees),
+        sum(idle),
+        max(idle),
+        min(idle),
+        max(part),
+        min(part),
+        max(cpus),
+        min(cpus),
+        max(memory),
+        min(memory),
+    )
