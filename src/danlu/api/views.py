@@ -11,7 +11,7 @@ from danlu.control.active import Active
 from danlu.control.controller import Controller
 from danlu.control.words import event_words
 from danlu.engines.api import Phase
-from danlu.sched.api import WHOLE, Explanation
+from danlu.sched.api import DEFAULT_QUEUE, WHOLE, Explanation
 from danlu.sched.words import cause_words, sentence
 from danlu.spec.codec import from_values
 from danlu.spec.diagnose import describe
@@ -250,6 +250,16 @@ def node_views(controller: Controller) -> list[Values]:
                 "note": node.note,
             }
         )
+    return views
+
+
+def queue_views(controller: Controller) -> list[Values]:
+    policy, names = controller.policy, [node.name for node in controller.rooms.ledger.nodes()]
+    views = []
+    for name in sorted({DEFAULT_QUEUE, *policy.queues}):
+        rules = policy.queue(name)
+        here = [node for node in names if rules.nodes is None or node in rules.nodes]
+        views.append({"name": name, "nodes": here, "order": rules.order})
     return views
 
 
