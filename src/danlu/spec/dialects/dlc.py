@@ -36,8 +36,9 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
     if more:
         draft.note(
             (),
-            "The dlc command is read; what else stands in the script is not run",
-            "只读取 dlc 命令；脚本中的其他内容不运行",
+            "The dlc command is read, with the plain variables that the script sets; what else"
+            " stands in it is not run",
+            "只读取 dlc 命令（代入脚本中直接赋值的变量）；其他内容不运行",
         )
     _Job(draft, raw.values, site).build()
     submission = draft.finish(options.values, options.offers, defaults)

@@ -1,25 +1,29 @@
 """A shell script whose one `dlc submit` (or `dlc create job`) says the job by flags.
 
-Only what the text itself says is read: what a shell would have to work out (variables, commands in
-backquotes) is known to nobody but that shell, and the script runs as it is where `dlc` is a
-command.
+Only what the text itself says is read, plain variables that it sets once included. What a shell
+would have to work out (its own variables, commands in backquotes) is known to nobody but that
+shell, and the script runs as it is where `dlc` is a command.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from danlu.spec.errors import Finding, Path, file_error, spec_error
+from danlu.spec.errors import Finding, Path, SpecError, file_error, spec_error
 from danlu.spec.read import RawJob
 
 COMMAND = re.compile(
-    r"^[ \t]*(?:[\w./~$-]*/)?dlc[ \t]+(?:(submit)[ \t]+(\w+)|create[ \t]+job)(?=[\s\\]|$)",
+    r"^[ \t]*(?:[\w./~$-]*/)?dlc[ \t]+(?:(?:-c|--config)[ \t=]+\S+[ \t]+)?"
+    r"(?:(submit)[ \t]+(\w+)|create[ \t]+job)(?=[\s\\]|$)",
     re.MULTILINE | re.ASCII,
 )
+_SETS = re.compile(r"^[ \t]*(?:(?:export|local|readonly)[ \t]+)?([A-Za-z_]\w*)=", re.M | re.A)
+_PUT_IN = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^}$`]*))?\})", re.ASCII)
 _FILES = ("params_file", "job_file")
+_OF_THE_CLIENT = ("c", "config", "q", "quiet", "f", "force", "endpoint", "region", "protocol")
 _ENDS = ";|&<>\n"
 
 
@@ -42,7 +46,7 @@ def read_command(text: str) -> tuple[RawJob, bool]:
             text.count("\n", 0, found[1].start()) + 1,
         )
     begin = text.count("\n", 0, first.start()) + 1
-    words, end = _words(text, first.end(), begin)
+    words, end = _words(text, first.end(), begin, _variables(text[: first.start()]))
     values: dict[str, Any] = {}
     lines: dict[Path, int] = {}
     findings: list[Finding] = []
@@ -50,6 +54,8 @@ def read_command(text: str) -> tuple[RawJob, bool]:
         values["kind"] = first[2]
         lines[("kind",)] = begin
     for name, word in _flags(words):
+        if name in _OF_THE_CLIENT:
+            continue
         lines[(name,)] = word.line
         values[name] = word.text
         if word.live:
@@ -97,7 +103,27 @@ def _flags(words: list[_Word]) -> Iterator[tuple[str, _Word]]:
             yield name, _Word("true", word.line, False)
 
 
-def _words(text: str, at: int, line: int) -> tuple[list[_Word], int]:
+def _variables(text: str) -> dict[str, str]:
+    """What the script sets before, where the text says it: once, and to something plain."""
+    found: dict[str, str] = {}
+    twice: set[str] = set()
+    for match in _SETS.finditer(text):
+        name = match[1]
+        twice |= {name} & found.keys()
+        try:
+            words, _ = _words(text, match.end(), 1, found)
+        except SpecError:
+            break  # an open quote holds all that follows
+        if text[match.end() : match.end() + 1] in ("", " ", "\t", "\n"):
+            words = [_Word("", 1, False)]
+        if words and not words[0].live:
+            found[name] = words[0].text
+        else:
+            twice.add(name)
+    return {name: value for name, value in found.items() if name not in twice}
+
+
+def _words(text: str, at: int, line: int, variables: Mapping[str, str]) -> tuple[list[_Word], int]:
     """The words of one command, and where it ends."""
     words: list[_Word] = []
     word: _Word | None = None
@@ -105,7 +131,12 @@ def _words(text: str, at: int, line: int) -> tuple[list[_Word], int]:
     while at < len(text):
         char = text[at]
         step = 1
-        if char == "\\" and quote != "'" and at + 1 < len(text):
+        known = _known(text, at, variables) if char == "$" and quote != "'" else None
+        if known is not None:
+            word = word or _Word("", line, False)
+            word.text += known[0]
+            step = known[1]
+        elif char == "\\" and quote != "'" and at + 1 < len(text):
             step = 2
             escaped = text[at + 1]
             if escaped != "\n":
@@ -138,6 +169,17 @@ def _words(text: str, at: int, line: int) -> tuple[list[_Word], int]:
         raise file_error("A quote is not closed", "引号没有闭合", line)
     _keep(words, word)
     return words, at
+
+
+def _known(text: str, at: int, variables: Mapping[str, str]) -> tuple[str, int] | None:
+    """The value of the variable that stands here, and how long its name is written."""
+    match = _PUT_IN.match(text, at)
+    if match is None:
+        return None
+    value = variables.get(match[1] or match[2])
+    if value is None and match[3] is not None:
+        value = match[3].strip("\"'")
+    return None if value is None else (value, match.end() - at)
 
 
 def _keep(words: list[_Word], word: _Word | None) -> None:

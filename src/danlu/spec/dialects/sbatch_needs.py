@@ -50,6 +50,8 @@ class Needs:
             "gres",
             "gpus",
             "gpus-per-node",
+            "gpus-per-socket",
+            "sockets-per-node",
             "gpus-per-task",
             "ntasks-per-gpu",
             "constraint",
@@ -134,6 +136,10 @@ class Needs:
         node = self._amount("gpus-per-node")
         if node is not None:
             found = node
+        socket = self._amount("gpus-per-socket")
+        sockets = self._number("sockets-per-node") or 1
+        if socket is not None and node is None:
+            found = Cards(socket.count * sockets, socket.model, socket.key)
         task = self._amount("gpus-per-task")
         if task is not None:
             found = Cards(task.count * per_node, task.model, task.key)
