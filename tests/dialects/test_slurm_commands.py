@@ -156,6 +156,20 @@ def test_nodes_and_queues_are_listed(desk: Desk) -> None:
     assert desk.run("scontrol", "show", "hostnames", "n[1-3,7]").stdout == "n1\nn2\nn3\nn7\n"
 
 
+def test_nodes_may_be_named_and_left_out(desk: Desk) -> None:
+    said = desk.run("srun", "-w", "n2,elsewhere[1-2]", "sh", "-c", "echo $SLURMD_NODENAME")
+    assert said.stdout == "n2\n", said.stderr
+    assert "elsewhere1, elsewhere2" in said.stderr
+    said = desk.run("srun", "--exclude=n[2-5]", "sh", "-c", "echo $SLURMD_NODENAME")
+    assert said.stdout == "n1\n", said.stderr
+    wrong = desk.run("sbatch", "-w", "n[x]", "--wrap", "true")
+    assert wrong.returncode == 1
+    assert "--nodelist" in wrong.stderr
+    native = desk.danlu("run", "--set", 'nodes=["n9"]', "--", "true")
+    assert native.returncode == 2
+    assert "'n9' is not a node here; there is: n1, n2" in native.stderr
+
+
 def test_json_is_json(desk: Desk) -> None:
     number = desk.run("sbatch", "--parsable", "--wrap", "sleep 100").stdout.strip()
     (job,) = json.loads(desk.run("squeue", "--json", "-j", number).stdout)["jobs"]

@@ -58,6 +58,8 @@ def shape_of(role: Role, limited: frozenset[str] = ANY) -> TaskShape:
         share=share,
         model=need.gpus.model,
         volumes=limited and limited.intersection(mount.volume for mount in role.mounts),
+        include=frozenset(role.nodes) if role.nodes else ANY,
+        exclude=frozenset(role.exclude_nodes) if role.exclude_nodes else ANY,
     )
 
 

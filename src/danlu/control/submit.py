@@ -39,6 +39,8 @@ from danlu.store import jobs as job_store
 from danlu.store.errors import StoreFull
 from danlu.store.rows import JobRow
 
+MOST_LISTED = 20
+
 Origins = dict[str, Mapping[str, Any]]
 
 
@@ -168,6 +170,7 @@ class Submitter:
             *await self._volumes(spec, who.name),
             *self._images(spec),
             *self._queue(spec),
+            *self._nodes(spec),
         ]
         findings = findings or self._room(spec)  # which would only say the same in other words
         if findings:
@@ -228,6 +231,23 @@ class Submitter:
                 f"is not a queue here; there is: {', '.join(known)}",
                 f"不是这里的队列；现有：{'、'.join(known)}",
             )
+        ]
+
+    def _nodes(self, spec: JobSpec) -> list[Finding]:
+        named = [name for role in spec.roles for name in (*role.nodes, *role.exclude_nodes)]
+        if not named:
+            return []
+        known = [node.name for node in self._controller.rooms.ledger.nodes()]
+        listed = ", ".join(known[:MOST_LISTED]) + (", ..." if len(known) > MOST_LISTED else "")
+        return [
+            Finding(
+                ("nodes",),
+                name,
+                f"is not a node here; there is: {listed}",
+                f"不是这里的节点；现有：{listed}",
+            )
+            for name in dict.fromkeys(named)
+            if name not in known
         ]
 
     def _room(self, spec: JobSpec) -> list[Finding]:

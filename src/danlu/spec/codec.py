@@ -116,6 +116,10 @@ def _role_values(role: Role) -> Values:
         values["min_failed"] = role.min_failed
     if role.min_succeeded:
         values["min_succeeded"] = role.min_succeeded
+    if role.nodes:
+        values["nodes"] = list(role.nodes)
+    if role.exclude_nodes:
+        values["exclude_nodes"] = list(role.exclude_nodes)
     return values
 
 
@@ -175,4 +179,6 @@ def _role(values: Values) -> Role:
         processes=Processes(get("processes", "one")),
         min_failed=get("min_failed", 1),
         min_succeeded=get("min_succeeded", 0),
+        nodes=tuple(get("nodes", ())),
+        exclude_nodes=tuple(get("exclude_nodes", ())),
     )

@@ -231,6 +231,8 @@ class Completion:
             processes=request.processes or Processes.ONE,
             min_failed=1 if request.min_failed is None else request.min_failed,
             min_succeeded=request.min_succeeded or 0,
+            nodes=request.nodes or (),
+            exclude_nodes=request.exclude_nodes or (),
         )
 
     def command(self, request: RoleRequest, path: Path) -> Command | None:

@@ -114,6 +114,8 @@ class Role:
     processes: Processes = Processes.ONE
     min_failed: int = 1  # so many failed tasks fail the job; 0: failed tasks never do
     min_succeeded: int = 0  # so many succeeded tasks end the job well; 0: all must have ended
+    nodes: tuple[str, ...] = ()  # the only ones its tasks may be placed on; none: any
+    exclude_nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

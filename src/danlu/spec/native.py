@@ -96,6 +96,8 @@ def _role(role: Role) -> Values:
     values["workdir"] = role.workdir
     values["processes"] = None if role.processes is Processes.ONE else role.processes.value
     values["min_succeeded"] = role.min_succeeded or None
+    values["nodes"] = list(role.nodes)
+    values["exclude_nodes"] = list(role.exclude_nodes)
     values = {key: value for key, value in values.items() if value not in (None, [], {})}
     if role.min_failed != 1:
         values["min_failed"] = role.min_failed

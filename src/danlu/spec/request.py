@@ -71,6 +71,7 @@ _DURATION = (
     _text(pattern=r"^([0-9.]+ ?[wdhms]?)+$|^([0-9]+-)?[0-9]+(:[0-5][0-9]){0,2}$"),
 )
 _REFERENCE = _text(minLength=3, maxLength=256)
+_NODES = {"type": "array", "items": _NAME, "maxItems": forms.MOST_NODES}
 _WORD_LIST = {"type": "array", "items": _text(), "maxItems": forms.MOST_WORDS}
 
 Name = Annotated[str | None, _read(fields.read_name), _schema(_NAME)]
@@ -251,6 +252,15 @@ class RoleRequest(BaseModel):
         description="So many succeeded tasks of this role end the job well, and what still runs is"
         " stopped. Left out or 0: every task must have ended.",
         examples=[1],
+    )
+
+    nodes: Annotated[tuple[str, ...] | None, _read(forms.read_nodes), _schema(_NODES)] = Field(
+        None,
+        description="The only nodes its tasks may be placed on. Left out: any of the queue's.",
+        examples=[["n1", "n2"]],
+    )
+    exclude_nodes: Annotated[tuple[str, ...] | None, _read(forms.read_nodes), _schema(_NODES)] = (
+        Field(None, description="Nodes its tasks may not be placed on.", examples=[["n3"]])
     )
 
 
