@@ -117,6 +117,18 @@ def test_a_dependency_by_number_is_waited_for(desk: Desk) -> None:
     assert desk.wait(second.stdout.strip())["state"] == "succeeded"
 
 
+def test_of_single_jobs_of_one_name_one_runs_at_a_time(desk: Desk) -> None:
+    words = ["sbatch", "--parsable", "-J", "alone", "-d", "singleton", "--wrap"]
+    first = desk.run(*words, "while [ ! -e go ]; do sleep .1; done").stdout.strip()
+    second = desk.run(*words, "true").stdout.strip()
+    other = desk.run("sbatch", "--parsable", "-d", "singleton", "--wrap", "true").stdout.strip()
+    assert desk.wait(other)["state"] == "succeeded"
+    assert desk.run("squeue", "-h", "-j", second, "-o", "%t %r").stdout == "PD Dependency\n"
+    assert desk.show(first)["state"] in ("starting", "running")
+    desk.file("go", "")
+    assert desk.wait(second)["state"] == "succeeded"
+
+
 def test_held_jobs_are_released_by_scontrol(desk: Desk) -> None:
     number = desk.run("sbatch", "--parsable", "--hold", "--wrap", "true").stdout.strip()
     assert desk.run("squeue", "-h", "-j", number, "-o", "%R").stdout == "(JobHeldUser)\n"

@@ -34,6 +34,7 @@ from danlu.spec.complete import Submission
 from danlu.spec.errors import Finding, spec_error
 from danlu.spec.ids import uuid7
 from danlu.spec.job import Dependency, JobSpec
+from danlu.spec.refs import every_of
 from danlu.spec.states import State
 from danlu.store import jobs as job_store
 from danlu.store.errors import StoreFull
@@ -148,6 +149,11 @@ class Submitter:
         found: list[Dependency] = []
         missing: list[Finding] = []
         for index, dependency in enumerate(spec.after):
+            name = every_of(dependency.job)
+            if name is not None:
+                mine = self._unfinished(name, who.name)
+                found.extend(Dependency(job_id, dependency.after) for job_id in mine)
+                continue
             jobs = await self._lookup.jobs(dependency.job, who)
             if not jobs:
                 missing.append(
@@ -162,6 +168,10 @@ class Submitter:
         if missing:
             raise spec_error(missing, job=number if of > 1 else None)
         return replace(spec, after=tuple(found))
+
+    def _unfinished(self, name: str, owner: str) -> list[str]:
+        jobs = self._controller.rooms.jobs.values()
+        return [job.id for job in jobs if job.row.name == name and job.row.owner == owner]
 
     async def _check(self, spec: JobSpec, who: Principal, number: int, of: int) -> None:
         """What only this installation can tell: its groups, volumes, runtimes, nodes."""

@@ -11,6 +11,7 @@ from danlu.spec.ids import is_uuid
 from danlu.spec.job import Array
 
 NAME_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"
+_EVERY = re.compile(rf"({NAME_PATTERN})-\*", re.ASCII)
 """A job's name, and a queue's, group's or volume's. It may itself end in -<number>."""
 
 LARGEST_INDEX = 999_999_999
@@ -47,6 +48,12 @@ class JobRef:
         owner = f"{self.owner}/" if self.owner else ""
         index = "" if self.index is None else f".{self.index}"
         return f"{owner}{self.name}-{self.number}{index}"
+
+
+def every_of(text: str) -> str | None:
+    """The name in `mnist-*`: all one's own jobs of that name that have not ended."""
+    match = _EVERY.fullmatch(text)
+    return match[1] if match else None
 
 
 def parse_ref(text: str) -> JobRef:

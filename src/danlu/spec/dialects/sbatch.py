@@ -30,6 +30,7 @@ _PARTS_EN = (
     " native job have their own needs"
 )
 _PARTS_ZH = "分隔需求不同的部分；不支持跨这些部分的脚本；原生任务的各个角色可以有各自的需求"
+USUAL_NAME = "sbatch"
 _LONGEST = 32_768
 """Letters of one line of options. None needs that many, and reading a million takes its time."""
 
@@ -47,7 +48,7 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
         raise spec_error(draft.findings, draft.line_of)
     draft.put(("variables",), "slurm", ())
     Needs(draft, given).build()
-    Terms(draft, given).build()
+    Terms(draft, given, str(options.offers.get("name") or USUAL_NAME)).build()
     Container(draft, given, site).build()
     for option, native in _NODES.items():
         if given.get(option, "").strip():
@@ -61,7 +62,7 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
 
 def _with_folder(draft: Draft, options: Options) -> Mapping[str, Any]:
     """A folder given relative to where sbatch was called is known only to the caller."""
-    offers = {"name": "sbatch", **options.offers}
+    offers = {"name": USUAL_NAME, **options.offers}
     folder = draft.values.get("workdir")
     if isinstance(folder, str) and not folder.startswith("/"):
         base = str(offers.get("workdir") or "")
