@@ -116,6 +116,9 @@ class Environment:
         mounts: list[dict[str, Any]] = []
         for index, values in enumerate(self._top.items("bind_mounts")):
             path: Path = ("bind_mounts", index)
+            if isinstance(values, str) and values.count(":") == 1:
+                host, _, inside = values.partition(":")  # as --volume writes it
+                values = {"host_path": host, "container_path": inside}
             if not isinstance(values, Mapping):
                 draft.refuse(path, values, "is not a mount", "不是挂载")
                 continue
