@@ -71,6 +71,7 @@ class _Pass:
         self.needs: list[Amounts] = []
         self.runs: list[float] = []
         self.waits: list[bool] = []
+        self.overtaken = 0  # so many of the first stand before somebody who has begun
 
     def run(self) -> Filled:
         view = self.view
@@ -117,6 +118,7 @@ class _Pass:
         self.needs = [pick(pool.amounts(view.shapes(job)), scarce) for job in self.jobs]
         self.runs = [run_of(job) or inf for job in self.jobs]
         self.waits = [True] * len(self.jobs)
+        self.overtaken = sum(job.order < self.strict.last_begun for job in self.jobs)
         size = max(1, pool.total[scarce[0]])
         turn = sorted(
             range(len(self.jobs)),
@@ -151,14 +153,18 @@ class _Pass:
         return Kept(job.job_id, Cause(CauseKind.RESERVED) if found is None else found.cause)
 
     def _harmless(self, i: int) -> bool:
-        """Whether all before it still get room by their promises if this one starts now."""
+        """Whether all before it still get room by their promises if this one starts now.
+
+        So do those behind it, as long as nobody who came later holds room: they are owed no more
+        than those before them leave. Whoever has been overtaken is looked at again.
+        """
         line = self.line.copy()
         step = 1 + len(line.times) * len(self.needs[i]) // 50  # a long line takes long to look at
         self.steps += step
         if not line.start(self.needs[i], self.runs[i]):
             return False
-        for other in range(i):
-            if not self.waits[other]:
+        for other in range(max(i, self.overtaken)):
+            if not self.waits[other] or other == i:
                 continue
             self.steps += step
             if self.steps >= BUDGET:
@@ -183,6 +189,7 @@ class _Pass:
 
     def _started(self, i: int) -> None:
         self.waits[i] = False
+        self.overtaken = max(self.overtaken, i)
         self.line.start(self.needs[i], self.runs[i])
 
     def _fall_back(self) -> None:

@@ -37,6 +37,12 @@ class Strict:
             self._place(fresh)
         self.promised = {entry.job_id: entry.at for entry in self._entries}
 
+    @property
+    def last_begun(self) -> tuple[int, int]:
+        """The place in the queue of the last one that has really started."""
+        begun = (entry.order for entry in self._entries if entry.begun is not None)
+        return max(begun, default=_BEFORE_ALL)
+
     def after(self, begun: set[str]) -> tuple[Entry, ...]:
         """What to remember once these have started."""
         return tuple(

@@ -78,8 +78,10 @@ class Play:
         del self.waiting[:begun]
 
     def _backfill(self) -> None:
-        if not self.free[0] or len(self.waiting) < 2:
-            return
+        free = self.free
+        rest = [one for one in self.waiting if one.need[0] <= free[0] and covers(free, one.need)]
+        if not rest:
+            return  # most often: whoever would fit has started, and nobody asks when the head will
         head = self.waiting[0].need
         shadow, then = inf, self.free
         for end, _, need in self.plans:
