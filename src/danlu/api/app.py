@@ -56,16 +56,18 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     install(app)
     app.add_middleware(Bounded)
+    # In this order a request looks for its route: what is asked most comes first, and a name as
+    # in /jobs/convert before any name as in /jobs/{ref}.
     for module in (
+        listing,
+        dialects,
+        jobs,
+        logs,
         session,
         people,
         groups,
         signup,
         audit,
-        listing,
-        dialects,
-        jobs,
-        logs,
         platform,
         backup,
         secrets,
