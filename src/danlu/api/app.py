@@ -12,6 +12,7 @@ from danlu.api import (
     audit,
     backup,
     dialects,
+    direct,
     document,
     downloads,
     groups,
@@ -77,6 +78,7 @@ def create_app(services: Services) -> FastAPI:
     ):
         app.include_router(module.router, prefix="/api/v1", responses=_ERRORS)
 
+    app.router.routes.insert(0, direct.submit())
     downloads.install(app)
 
     @app.get("/healthz", include_in_schema=False)
