@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -20,6 +21,7 @@ def start(server: DanluServer, *words: str, **more: object) -> subprocess.Popen[
     return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
         [sys.executable, "-m", "danlu.cli", *words],
         env=server.env,
+        cwd=more.pop("cwd", tempfile.gettempdir()),
         start_new_session=True,
         bufsize=0,  # communicate() would pass over what readline() had buffered
         **{**pipes, **more},

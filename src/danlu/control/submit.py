@@ -185,11 +185,11 @@ class Submitter:
             Finding(
                 ("workdir",),
                 role.workdir,
-                "is in the server's own folder, which no task sees; /userhome is yours",
-                "在服务器自己的目录中，任务看不到；/userhome 是你的目录",
+                "leads to a folder that no task of yours sees; /userhome is yours",
+                "指向你的任务看不到的目录；/userhome 是你的目录",
             )
             for role in spec.roles
-            if rooms.volumes.hides(role.workdir, person)
+            if rooms.volumes.hides(role, person)
         ]
         nodes = [node.name for node in rooms.ledger.nodes()]
         return findings + rooms.volumes.findings(spec, person, nodes)

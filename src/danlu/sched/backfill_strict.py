@@ -44,11 +44,12 @@ class Strict:
         return max(begun, default=_BEFORE_ALL)
 
     def after(self, begun: set[str]) -> tuple[Entry, ...]:
-        """What to remember once these have started."""
-        return tuple(
+        """What to remember once these have started: nothing while both queues are the same."""
+        entries = tuple(
             replace(entry, begun=self._now) if entry.job_id in begun else entry
             for entry in self._entries
         )
+        return () if all(map(_is_on_time, entries)) else entries
 
     def _remembered(
         self, memory: Memory, waiting: set[str], running: dict[str, Running]
@@ -106,6 +107,10 @@ class Strict:
         total = self._pool.total
         self._scarce = [place for place, wanted in enumerate(sums) if wanted > total[place]]
         return {job_id: pick(amount, self._scarce) for job_id, amount in amounts.items()}
+
+
+def _is_on_time(entry: Entry) -> bool:
+    return entry.begun is not None and abs(entry.begun - entry.at) < _NEAR
 
 
 class _Queue:
