@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from bench import tenants
 from bench.easy_nodes import easy
 from bench.measure import Options, note
 from bench.table import Goal, Row
-from bench.tenants import RULES, by_tenant, replay
 from bench.traces import Missing, Tenancy, Tenanted, read_philly
 from danlu.sched.api import Decision, Snapshot
 
 SUMMARY = "hours of fragmentation (Philly), with consolidation, against best fit"
+RULES = replace(tenants.RULES, consolidate=True)
 PUBLISHED = 119.2  # hours, greedy consolidation with 353 moves
 
 
@@ -57,7 +58,7 @@ def run(options: Options) -> Iterator[Row]:
 
 def _measure(jobs: Sequence[Tenanted], tenancy: Tenancy) -> tuple[float, int, float]:
     watch = Watch()
-    outcome = replay(jobs, tenancy, replace(RULES, consolidate=True), watch)
-    waits = by_tenant(jobs, outcome.starts)
+    outcome = tenants.replay(jobs, tenancy, RULES, watch)
+    waits = tenants.by_tenant(jobs, outcome.starts)
     average = fmean(wait for own in waits.values() for wait in own)
     return watch.seconds / 3600, outcome.moves, average

@@ -62,6 +62,36 @@ def test_under_fifo_with_exact_run_times_nobody_starts_later_than_if_nobody_over
     assert {i for i in plain if real[i] > plain[i]} == set()
 
 
+def test_whoever_has_been_overtaken_is_not_delayed_by_an_earlier_job_that_moves_up() -> None:
+    """The last but three is overtaken by the last two; then one from before it may move up, only
+    if it still gets its room in time beside those two."""
+    sizes = (
+        (0, 13261, 16),
+        (364, 14968, 32),
+        (1686, 6838, 256),
+        (2028, 9012, 32),
+        (2348, 15008, 1),
+        (2448, 13360, 98),
+        (2604, 10389, 64),
+        (3550, 6380, 128),
+        (3692, 13089, 3),
+        (4362, 14033, 16),
+        (5740, 16359, 8),
+        (5830, 18049, 1),
+        (14622, 10058, 16),
+        (20746, 24311, 2),
+    )
+    jobs = [
+        Arrival(str(i), submit, run, (TaskShape(cpus, 0),), limit=run)
+        for i, (submit, run, cpus) in enumerate(sizes)
+    ]
+    machine = NodeState("m", 256, 0, 256, 0)
+    plain = Simulation([machine], Policy("fifo", backfill=False)).run(jobs).starts
+    real = Simulation([machine], Policy("fifo")).run(jobs).starts
+    assert {i for i in plain if real[i] > plain[i]} == set()
+    assert any(real[i] < plain[i] for i in plain)
+
+
 @settings(max_examples=40, deadline=None)
 @given(lists, st.sampled_from(ORDERS))
 def test_every_job_starts_in_the_end_and_the_same_input_gives_the_same_output(

@@ -68,8 +68,9 @@ def summary_of(room: Room, shape: TaskShape, only: Only) -> Summary:
 
 def largest_part(free: Free, need: Need) -> int:
     """The most that is free on one card."""
-    if need.any_model or not free.cards:
-        return max(free.cards, default=0)
+    most = max(free.cards, default=0)
+    if need.any_model or not most:
+        return most
     pairs = zip(free.cards, free.models, strict=True)
     return max((part for part, model in pairs if need.accepts(model)), default=0)
 
