@@ -11,6 +11,7 @@ from danlu import __version__
 from danlu.api import (
     audit,
     backup,
+    cluster,
     dialects,
     document,
     downloads,
@@ -67,6 +68,7 @@ def create_app(services: Services) -> FastAPI:
         jobs,
         logs,
         platform,
+        cluster,
         backup,
         secrets,
         stream,

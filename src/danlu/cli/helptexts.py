@@ -1,6 +1,7 @@
 """What the help says: (en, zh). Loaded only when somebody asks for help."""
 
 from danlu.cli.helptexts_people import PEOPLE
+from danlu.cli.helptexts_scheduling import SCHEDULING
 
 HELP: dict[str, tuple[str, str]] = {
     "danlu": (
@@ -413,4 +414,4 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.markdown": ("all commands as Markdown", "以 Markdown 输出全部命令"),
 }
 
-HELP |= PEOPLE
+HELP |= PEOPLE | SCHEDULING

@@ -305,6 +305,16 @@ COMMANDS = (
         ),
     ),
     Command("down", "place"),
+    Command("snapshot", "place"),
+    Command(
+        "replay",
+        "place",
+        (Option("job", "JOB"), Option("limit", "N", "l")),
+        "FILE | -",
+        1,
+        1,
+        FILE,
+    ),
     Command("check", "place", (Option("data", "FOLDER", words=FOLDER), Option("config", "FILE"))),
     Command(
         "backup",
