@@ -138,6 +138,8 @@ ROUTES: dict[str, Row] = {
     "GET /api/v1/nodes": Row(SIGNED_IN),
     "GET /api/v1/gpus": Row(SIGNED_IN),
     "GET /api/v1/server": Row(SIGNED_IN),
+    # Who asked for what, of everybody.
+    "GET /api/v1/snapshot": Row(ADMIN_READS),
     "POST /api/v1/backup": Row(ADMIN_ONLY),
     "POST /api/v1/server/shutdown": Row(f"401 403 403 403 {NOT_TRIED} 401 403"),
 }

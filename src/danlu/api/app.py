@@ -11,6 +11,7 @@ from danlu import __version__
 from danlu.api import (
     audit,
     backup,
+    cluster,
     dialects,
     direct,
     document,
@@ -70,6 +71,7 @@ def create_app(services: Services) -> FastAPI:
         signup,
         audit,
         platform,
+        cluster,
         backup,
         secrets,
         stream,

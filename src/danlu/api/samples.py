@@ -138,6 +138,10 @@ SAMPLES: dict[str, Any] = {
     "jobs_queued": 2,
     "database_problem_en": "",
     "database_problem_zh": "",
+    "danlu": "snapshot",
+    "SnapshotFile.version": 1,
+    "snapshot": {"~": "Snapshot", "now": NOW, "nodes": [], "waiting": []},
+    "policy": {"~": "Policy", "name": "fifo"},
     # people
     "user": "alice",
     "users": ["alice"],

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 from typing import Any
 
-from danlu.api.why import explained
 from danlu.control.active import Active
 from danlu.control.controller import Controller
 from danlu.control.words import event_words
 from danlu.engines.api import Phase
-from danlu.sched.api import WHOLE, Explanation
-from danlu.sched.words import cause_words, sentence
+from danlu.sched.api import WHOLE
 from danlu.spec.codec import from_values
 from danlu.spec.diagnose import describe
 from danlu.spec.job import JobSpec, RunAs
@@ -154,47 +151,6 @@ def event_view(event: EventRow) -> Values:
         "data": event.data,
         "en": en,
         "zh": zh,
-    }
-
-
-def waiting_view(explanation: Explanation) -> Values:
-    en, zh = sentence(explanation)
-    causes = []
-    for cause in explanation.causes:
-        cause_en, cause_zh = cause_words(cause)
-        causes.append(
-            {
-                "kind": cause.kind,
-                "basis": cause.basis,
-                "en": cause_en,
-                "zh": cause_zh,
-                "numbers": dict(cause.numbers),
-            }
-        )
-    return {
-        "state": State.QUEUED,
-        "sentence_en": en,
-        "sentence_zh": zh,
-        "starts_now": explanation.starts_now,
-        "causes": causes,
-        "nodes": [
-            {
-                "node": verdict.node,
-                "free": verdict.free_cards,
-                "need": verdict.need_cards,
-                "cpus_free": verdict.free_cpus,
-                "memory_free": verdict.free_memory,
-                "fits": verdict.fits,
-                "lacks": list(verdict.lacks),
-                "holders": list(verdict.holders),
-            }
-            for verdict in explanation.nodes[:200]
-        ],
-        "position": explanation.position,
-        "eta": None,
-        "eta_why_en": "",
-        "eta_why_zh": "",
-        **explained(explanation, time.time()),
     }
 
 

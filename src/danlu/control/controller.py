@@ -22,6 +22,7 @@ from danlu.control.learning import REMEMBERED
 from danlu.control.outcome import Outcome
 from danlu.control.overtaking import tell_of_overtaking
 from danlu.control.planner import LOOKED_AT, Planner
+from danlu.control.reclaiming import Reclaiming
 from danlu.control.rooms import Rooms, log, now
 from danlu.engines.api import Inventory, Observation, Unreachable
 from danlu.sched.api import Policy, Snapshot
@@ -44,6 +45,7 @@ class Controller:
         self.planner = Planner(rooms, policy or rooms.settings.policy, rooms.settings.quotas)
         self._background = Background(rooms.deposed)
         self.attempts = Attempts(rooms, self._background, self._gone)
+        self.reclaiming = Reclaiming(rooms, self.attempts, self._background)
         self.dependencies = Dependencies(rooms, self._background, self._give_up)
         rooms.on_started = self.dependencies.changed
         self._cursor: str | None = None
@@ -180,11 +182,13 @@ class Controller:
                 continue
             begun = time.perf_counter()
             waiting = len(rooms.queue.waiting)
-            for start in self.planner.decide().starts:
+            decision = self.planner.decide()
+            for start in decision.starts:
                 job = rooms.jobs[start.job_id]
                 self.attempts.begin(job, start)
                 if start.overtook and job.attempt is not None:
                     self._background.spawn(tell_of_overtaking(rooms, job, start))
+            self.reclaiming.carry_out(decision)
             if LOOKED_AT < len(rooms.queue.waiting) < waiting:
                 rooms.wake.set()  # one pass does not look at all of a long queue
             # Requests that came in meanwhile are read before the next round; and a long queue,

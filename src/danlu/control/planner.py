@@ -13,6 +13,7 @@ from danlu.sched.api import (
     Decision,
     Explanation,
     Policy,
+    QueuePolicy,
     Quotas,
     Running,
     Snapshot,
@@ -31,10 +32,11 @@ class Planner:
         self.policy = policy
         self.quotas = quotas
         self._rooms = rooms
-        self._known: dict[str, tuple[float | None, Running]] = {}  # by attempt
+        self._known: dict[str, tuple[object, Running]] = {}  # by attempt
         self._memory: Mapping[str, object] = {}
         self._last: Decision | None = None  # of a pass after which everybody else waits
         self._learner = MixLearner() if _learns(policy) else None
+        rooms.learning.half_life = _half_life(policy)
 
     def snapshot(self) -> Snapshot:
         """A picture that stays as it is, whatever happens next."""
@@ -69,6 +71,8 @@ class Planner:
             group=row.group,
             queue=row.queue,
             kind=row.kind,
+            time_limit=job.spec.time_limit,
+            preemptible=job.spec.preemptible,
         )
         decision = decide(self._picture([waiting], _Late(self._running)), self.policy)
         return decision.starts[0] if decision.starts else None
@@ -101,10 +105,11 @@ class Planner:
         """One value a running job, made once."""
         known, fresh = self._known, {}
         for attempt_id, job in self._rooms.attempts.items():
-            started = current(job).started_at
+            attempt = current(job)
+            seen = attempt.started_at if attempt.stop is None else id(attempt.stop)
             kept = known.get(attempt_id)
-            if kept is None or kept[0] != started:
-                kept = (started, _running(job, self._rooms.learning.expected(job)))
+            if kept is None or kept[0] != seen:
+                kept = (seen, _running(job, self._rooms.learning.expected(job)))
             fresh[attempt_id] = kept
         self._known = fresh
         return [running for _, running in fresh.values()]
@@ -141,6 +146,12 @@ def _has_order(policy: Policy, order: str) -> bool:
     return policy.name == order or any(r.order == order for r in policy.queues.values())
 
 
+def _half_life(policy: Policy) -> float:
+    """Past use is kept once for all queues, so the shortest memory of a fair queue holds."""
+    fair = [rules.half_life for rules in policy.queues.values() if rules.order == "fair"]
+    return min(fair, default=QueuePolicy().half_life)
+
+
 def _learns(policy: Policy) -> bool:
     return "learned" in {policy.place, *(rules.place for rules in policy.queues.values())}
 
@@ -150,6 +161,11 @@ def _running(job: Active, expected: float | None) -> Running:
     row = job.row
     since = attempt.started_at or attempt.created_at
     limit = job.spec.time_limit
+    end = since + limit if limit is not None else None
+    if attempt.stop is not None:
+        # What is being stopped will soon be gone: others are planned around that.
+        end = now() + float(attempt.stop.get("grace", job.spec.grace))
+        expected = None
     places = places_of(attempt)
     cards: dict[str, tuple[int, ...]] = {}
     for place in places:
@@ -160,7 +176,7 @@ def _running(job: Active, expected: float | None) -> Running:
         row.ref,
         row.owner,
         since,
-        since + limit if limit is not None else None,
+        end,
         cards,
         job.shapes,
         places,
@@ -170,4 +186,6 @@ def _running(job: Active, expected: float | None) -> Running:
         name=row.name,
         priority=row.priority,
         expected_end=None if expected is None else since + expected,
+        preemptible=job.spec.preemptible,
+        movable=job.spec.preemptible,
     )

@@ -233,6 +233,11 @@ class AsyncCalls:
         answer: model.Server = await self._get(f"{BASE}/server")
         return answer
 
+    async def snapshot(self) -> dict[str, Any]:
+        """All that the scheduler decides on, for `danlu replay`; for admins."""
+        answer: dict[str, Any] = await self._get(f"{BASE}/snapshot")
+        return answer
+
     async def shutdown(self) -> list[model.Job]:
         """Ends the server; gives back the jobs whose tasks go on."""
         answer: list[model.Job] = (await self._post(f"{BASE}/server/shutdown", b"{}"))["running"]

@@ -245,6 +245,11 @@ class Calls:
         answer: model.Server = self._get(f"{BASE}/server")
         return answer
 
+    def snapshot(self) -> dict[str, Any]:
+        """All that the scheduler decides on, for `danlu replay`; for admins."""
+        answer: dict[str, Any] = self._get(f"{BASE}/snapshot")
+        return answer
+
     def shutdown(self) -> list[model.Job]:
         """Ends the server; gives back the jobs whose tasks go on."""
         answer: list[model.Job] = self._post(f"{BASE}/server/shutdown", b"{}")["running"]

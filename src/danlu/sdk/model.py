@@ -359,6 +359,13 @@ class SignedUp(TypedDict, total=False):
     status: str
 
 
+class SnapshotFile(TypedDict, total=False):
+    danlu: str
+    version: int
+    snapshot: dict[str, Any]
+    policy: dict[str, Any]
+
+
 class StreamEvent(TypedDict, total=False):
     """One message of the stream; which keys it has depends on its type."""
 
