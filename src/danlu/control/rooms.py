@@ -50,7 +50,6 @@ class Rooms:
         self.identities = Identities(self.store, self.settings.uids)
         self.volumes = Volumes(self.settings)
         self.folders = Folders(self.settings, self.volumes)
-        self.queue.expected = self.learning.expected
 
     async def persist(self, op: Callable[[Tx], T]) -> T:
         """Writes what has happened: however long the database is away, it is not dropped."""

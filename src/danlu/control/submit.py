@@ -123,8 +123,8 @@ class Submitter:
             name=spec.name,
             submitted=snapshot.now,
             time_limit=spec.time_limit,
-            expected=self._controller.rooms.learning.expected_of(
-                owner, spec.name, shapes, spec.time_limit
+            expected=self._controller.planner.expected(
+                spec.queue, owner, spec.name, shapes, spec.time_limit
             ),
             preemptible=spec.preemptible,
         )
