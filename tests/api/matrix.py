@@ -136,6 +136,7 @@ ROUTES: dict[str, Row] = {
     "DELETE /api/v1/volumes/{name}": Row("401 404 403 403 200 401 403", names={"name": "volume"}),
     # The place itself. Who holds which card is for all to see.
     "GET /api/v1/nodes": Row(SIGNED_IN),
+    "GET /api/v1/queues": Row(SIGNED_IN),
     "GET /api/v1/gpus": Row(SIGNED_IN),
     "GET /api/v1/server": Row(SIGNED_IN),
     # Who asked for what, of everybody.

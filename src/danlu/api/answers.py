@@ -252,6 +252,16 @@ class NodeList(BaseModel):
     nodes: list[Node]
 
 
+class Queue(BaseModel):
+    name: str
+    nodes: list[str]
+    order: str = Field(description="who goes first: fifo, fair, ...")
+
+
+class QueueList(BaseModel):
+    queues: list[Queue]
+
+
 class CardSummary(BaseModel):
     model: str
     total: int

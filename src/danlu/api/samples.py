@@ -50,6 +50,8 @@ SAMPLES: dict[str, Any] = {
     "exit_code": None,
     "signal": None,
     "queue": "default",
+    "Queue.name": "default",
+    "order": "fifo",
     "group": "vision",
     "priority": 0,
     "Job.gpus": 2,

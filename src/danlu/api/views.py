@@ -9,7 +9,7 @@ from danlu.control.active import Active
 from danlu.control.controller import Controller
 from danlu.control.words import event_words
 from danlu.engines.api import Phase
-from danlu.sched.api import WHOLE
+from danlu.sched.api import DEFAULT_QUEUE, WHOLE
 from danlu.spec.codec import from_values
 from danlu.spec.diagnose import describe
 from danlu.spec.job import JobSpec, RunAs
@@ -206,6 +206,16 @@ def node_views(controller: Controller) -> list[Values]:
                 "note": node.note,
             }
         )
+    return views
+
+
+def queue_views(controller: Controller) -> list[Values]:
+    policy, names = controller.policy, [node.name for node in controller.rooms.ledger.nodes()]
+    views = []
+    for name in sorted({DEFAULT_QUEUE, *policy.queues}):
+        rules = policy.queue(name)
+        here = [node for node in names if rules.nodes is None or node in rules.nodes]
+        views.append({"name": name, "nodes": here, "order": rules.order})
     return views
 
 

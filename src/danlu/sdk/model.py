@@ -337,6 +337,16 @@ class Preview(TypedDict, total=False):
     why: Why
 
 
+class Queue(TypedDict, total=False):
+    name: str
+    nodes: list[str]
+    order: str
+
+
+class QueueList(TypedDict, total=False):
+    queues: list[Queue]
+
+
 class SecretNames(TypedDict, total=False):
     names: list[str]
 

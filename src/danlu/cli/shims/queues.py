@@ -12,13 +12,12 @@ if TYPE_CHECKING:
 
 
 def names(client: Any) -> list[str]:
-    from danlu.sdk.errors import ApiError
+    return [str(queue["name"]) for queue in client.queues()]
 
-    try:
-        found = client.queues()
-    except (AttributeError, ApiError):
-        return ["default"]
-    return [str(queue["name"]) for queue in found] or ["default"]
+
+def nodes_of(client: Any) -> dict[str, list[str]]:
+    """Queue -> the names of its nodes."""
+    return {str(queue["name"]): list(queue["nodes"]) for queue in client.queues()}
 
 
 def find(client: Any, asked: str) -> str:
