@@ -12,6 +12,7 @@ from danlu.control.active import Active, places_of
 from danlu.control.background import Background
 from danlu.control.driver import current, drive
 from danlu.control.launches import task_launches
+from danlu.control.ledger import ELSEWHERE
 from danlu.control.outcome import Outcome
 from danlu.control.rooms import Rooms, log, now
 from danlu.engines.api import Unreachable
@@ -265,7 +266,7 @@ def ends_for_others(attempt: AttemptRow) -> bool:
 
 def target(attempt_id: str) -> str:
     """Under which name the ledger holds the place where a job goes that is being moved."""
-    return f"{attempt_id}>"
+    return attempt_id + ELSEWHERE
 
 
 class _Masked(dict[str, str]):

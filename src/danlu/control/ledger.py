@@ -9,6 +9,9 @@ from danlu.engines.api import Inventory, NodeInfo
 from danlu.sched.api import ANY, WHOLE, CardState, NodeState, TaskPlace, TaskShape
 from danlu.sched.place import Room
 
+ELSEWHERE = ">"
+"""Behind an attempt's id: the place where its job goes, while it is being moved."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hold:
@@ -85,6 +88,17 @@ class Ledger:
             self._used[hold.place.node].add(hold, -1)
             self._states.pop(hold.place.node, None)
         return holds is not None
+
+    def moving(self) -> dict[tuple[str, int], int]:
+        """(node, card index) -> how much of it is kept for jobs that are being moved there."""
+        cards: dict[tuple[str, int], int] = {}
+        for name, holds in self._holds.items():
+            if name.endswith(ELSEWHERE):
+                for hold in holds:
+                    for index in hold.place.cards:
+                        key = (hold.place.node, index)
+                        cards[key] = cards.get(key, 0) + (hold.place.share or WHOLE)
+        return cards
 
     def nodes(self) -> list[NodeInfo]:
         return [self._nodes[name] for name in self._order]

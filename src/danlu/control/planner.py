@@ -9,12 +9,15 @@ from typing import overload
 from danlu.control.active import Active, places_of
 from danlu.control.driver import current
 from danlu.control.rooms import Rooms, now
+from danlu.control.tally import Books, add_up
 from danlu.sched.api import (
     Decision,
     Explanation,
     Policy,
     QueuePolicy,
+    Quota,
     Quotas,
+    Reservation,
     Running,
     Snapshot,
     Start,
@@ -25,21 +28,30 @@ from danlu.sched.decide import decide
 from danlu.sched.explain import explain
 from danlu.sched.mix import MixLearner
 from danlu.sched.order import CERTAIN
+from danlu.sched.quota import Held, Tally
 
 LOOKED_AT = 1000  # jobs that one pass thinks about one by one
 
 
 class Planner:
-    def __init__(self, rooms: Rooms, policy: Policy, quotas: Quotas) -> None:
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+        self._learner: MixLearner | None = None
+        self.follow(rooms.rulebook.policy, rooms.rulebook.quotas)
+
+    def follow(self, policy: Policy, quotas: Quotas) -> None:
+        """These are the rules from now on."""
         self.policy = policy
         self.quotas = quotas
-        self._rooms = rooms
         self._known: dict[str, tuple[object, Running]] = {}  # by attempt
         self._memory: Mapping[str, object] = {}
+        self._reservations: tuple[Reservation, ...] = ()
         self._last: Decision | None = None  # of a pass after which everybody else waits
-        self._learner = MixLearner() if _learns(policy) else None
-        rooms.learning.half_life = _half_life(policy)
-        rooms.queue.expected = self._expected
+        if self._learner is None and _learns(policy):
+            self._learner = MixLearner()
+        self._fair = _has_order(policy, "fair")
+        self._rooms.learning.half_life = _half_life(policy)
+        self._rooms.queue.expected = self._expected
 
     def snapshot(self) -> Snapshot:
         """A picture that stays as it is, whatever happens next."""
@@ -51,6 +63,7 @@ class Planner:
         rooms = self._rooms
         decision = decide(self._picture(rooms.queue.waiting, _Late(self._running)), self.policy)
         self._memory = decision.memory
+        self._reservations = decision.reservations
         self._last = None if decision.starts else decision
         return decision
 
@@ -86,11 +99,27 @@ class Planner:
             for shape in job.shapes:
                 self._learner.add(shape)
 
+    def books(self) -> Books:
+        """What every card is doing: the one sum that all answers are made of."""
+        ledger = self._rooms.ledger
+        return add_up(
+            ledger.states(),
+            self._rooms.attempts.values(),
+            ledger.moving(),
+            self._reservations,
+            self.quotas,
+        )
+
+    def held(self) -> tuple[Mapping[str, Held], Mapping[str, Held]]:
+        """What users, and groups, have now."""
+        someone = Quotas(user=Quota(cards=0))  # nobody counts where nobody has a limit
+        tally = Tally(someone, self._rooms.ledger.states(), self._running())
+        return tally.users, tally.groups
+
     def _picture(self, waiting: Sequence[Waiting], running: Sequence[Running]) -> Snapshot:
         rooms = self._rooms
         at = now()
-        fair = _has_order(self.policy, "fair")
-        users, groups = rooms.learning.used(rooms.attempts.values(), at) if fair else ({}, {})
+        users, groups = rooms.learning.used(rooms.attempts.values(), at) if self._fair else ({}, {})
         return Snapshot(
             at,
             rooms.ledger.states(),

@@ -144,6 +144,9 @@ class Submitter:
 
     async def _resolve(self, spec: JobSpec, who: Principal, number: int, of: int) -> JobSpec:
         """Fills in the group, and turns what people call the jobs it waits for into ids."""
+        queue = self._controller.rooms.rulebook.real_queue(spec.queue)
+        if queue != spec.queue:
+            spec = replace(spec, queue=queue)
         if spec.group is None and who.groups:
             spec = replace(spec, group=rules.usual_group(who))
         if not spec.after:

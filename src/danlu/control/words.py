@@ -134,6 +134,13 @@ def _restored(event: EventRow, data: dict[str, Any]) -> Pair:
     return f"Restored from a backup of {made}", f"从 {made} 的备份恢复"
 
 
+def _queue_changed(event: EventRow, data: dict[str, Any]) -> Pair:
+    return (
+        f"{event.actor} merged queue {data['from']} into {data['to']}: it waits there now",
+        f"{event.actor} 把队列 {data['from']} 并入 {data['to']}：现在在那里等待",
+    )
+
+
 def _unknown(event: EventRow, data: dict[str, Any]) -> Pair:
     return event.kind, event.kind
 
@@ -177,4 +184,5 @@ _WORDS = {
     "released": _released,
     "restored": _restored,
     "handed_over": _handed_over,
+    "queue_changed": _queue_changed,
 }

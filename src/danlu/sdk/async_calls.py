@@ -237,9 +237,9 @@ class AsyncCalls:
         answer: model.Server = await self._get(f"{BASE}/server")
         return answer
 
-    async def snapshot(self) -> dict[str, Any]:
-        """All that the scheduler decides on, for `danlu replay`; for admins."""
-        answer: dict[str, Any] = await self._get(f"{BASE}/snapshot")
+    async def cluster(self) -> model.Cluster:
+        """What all cards are doing, added up."""
+        answer: model.Cluster = await self._get(f"{BASE}/cluster")
         return answer
 
     async def shutdown(self) -> list[model.Job]:

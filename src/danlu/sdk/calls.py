@@ -249,9 +249,9 @@ class Calls:
         answer: model.Server = self._get(f"{BASE}/server")
         return answer
 
-    def snapshot(self) -> dict[str, Any]:
-        """All that the scheduler decides on, for `danlu replay`; for admins."""
-        answer: dict[str, Any] = self._get(f"{BASE}/snapshot")
+    def cluster(self) -> model.Cluster:
+        """What all cards are doing, added up."""
+        answer: model.Cluster = self._get(f"{BASE}/cluster")
         return answer
 
     def shutdown(self) -> list[model.Job]:

@@ -246,6 +246,17 @@ volumes = Table(
     Column("created_at", Double, nullable=False),
 )
 
+# Queues, quotas and nodes taken out, as an admin set them; those of danlu.toml are not kept here.
+rules = Table(
+    "rules",
+    metadata,
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    PrimaryKeyConstraint("kind", "name", name="rules_pkey"),
+)
+
 # Every uid and gid that was ever given: files on some disk may bear it for ever.
 uids = Table(
     "uids",

@@ -28,7 +28,7 @@ def check(session: Session, args: Args) -> NoReturn:
 
 
 def snapshot(session: Session, args: Args) -> int:
-    return session.print_json(session.client.snapshot())
+    return session.print_json(session.client.scheduling.snapshot())
 
 
 def replay(session: Session, args: Args) -> NoReturn:
