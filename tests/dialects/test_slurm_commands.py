@@ -140,14 +140,19 @@ def test_scancel_by_name_and_user_leaves_the_others(desk: Desk) -> None:
 def test_nodes_and_queues_are_listed(desk: Desk) -> None:
     desk.run("sbatch", "--gres=gpu:4", "--wrap", "sleep 100")
     eventually(lambda: "alloc" in desk.run("sinfo", "-h", "-N", "-o", "%t").stdout)
-    assert desk.run("sinfo", "-h", "-N", "-o", "%n %G").stdout == (
-        "n1 gpu:RTX3090:4\nn2 gpu:RTX3090:4\n"
-    )
+    assert desk.run("sinfo", "-h", "-N", "-o", "%R %n %G").stdout.splitlines() == [
+        "default n1 gpu:RTX3090:4",
+        "default n2 gpu:RTX3090:4",
+        "vision n2 gpu:RTX3090:4",
+    ]
+    assert desk.run("sinfo", "-h", "-p", "vision", "-o", "%P %D %N").stdout == "vision 1 n2\n"
     assert desk.run("sinfo").stdout.splitlines()[0].split() == [
         *("PARTITION", "AVAIL", "TIMELIMIT", "NODES", "STATE", "NODELIST")
     ]
     assert "Gres=gpu:RTX3090:4" in desk.run("scontrol", "show", "node", "n1").stdout
+    assert "Partitions=default,vision" in desk.run("scontrol", "show", "node", "n2").stdout
     assert "PartitionName=default" in desk.run("scontrol", "show", "partition").stdout
+    assert "Nodes=n2\n" in desk.run("scontrol", "show", "partition", "vision").stdout
     assert desk.run("scontrol", "show", "hostnames", "n[1-3,7]").stdout == "n1\nn2\nn3\nn7\n"
 
 
@@ -236,4 +241,8 @@ def test_zlaunch_takes_a_queue_by_its_first_letters_or_an_alias(desk: Desk) -> N
     (desk.folder / ".config" / "danlu").mkdir(parents=True)
     (desk.folder / ".config" / "danlu" / "queues").write_text("z = default\n")
     assert desk.run("zlaunch", "-q", "z", "--", "true").returncode == 0
-    assert desk.run("zlaunch", "--list").stdout == "default\n"
+    assert desk.run("zlaunch", "--list").stdout == "default\nvision\n"
+    number = desk.run("sbatch", "--parsable", "-p", "vision", "--wrap", "sleep 100").stdout.strip()
+    assert desk.run("squeue", "-h", "-p", "vision", "-o", "%i %P").stdout == f"{number} vision\n"
+    done = desk.run("zlaunch", "-q", "v", "--gpu=4", "--", "sh", "-c", "echo $DANLU_NODE")
+    assert (done.stdout, done.returncode) == ("n2\n", 0), done.stderr

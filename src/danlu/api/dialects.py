@@ -219,7 +219,10 @@ async def _site(our: Services, who: Principal) -> Site:
     rooms = our.controller.rooms
     person = await rooms.identities.person(who.name)
     volumes = rooms.volumes.usable(person).values()
-    return Site(tuple(SiteVolume(each.name, each.source, each.target) for each in volumes))
+    return Site(
+        tuple(SiteVolume(each.name, each.source, each.target) for each in volumes),
+        max((len(node.gpus) for node in rooms.ledger.nodes()), default=0),
+    )
 
 
 async def keep_secrets(our: Services, asks: Asker, secrets: dict[str, str]) -> None:

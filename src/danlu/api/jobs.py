@@ -24,8 +24,8 @@ from danlu.api.views import (
     job_view,
     settled_view,
     task_views,
-    waiting_view,
 )
+from danlu.api.why import waiting_view
 from danlu.control.active import Active
 from danlu.spec.codec import from_values
 from danlu.spec.complete import Submission

@@ -108,13 +108,14 @@ class Submitter:
         snapshot = self._controller.snapshot()
         last = max((job.seq for job in snapshot.waiting), default=0)
         blocked = Cause(CauseKind.HELD) if spec.held else await self._unmet(spec)
+        shapes = self._shapes(spec)
         waiting = Waiting(
             "preview",
             spec.name,
             owner,
             last + 1,
             spec.priority,
-            self._shapes(spec),
+            shapes,
             blocked,
             group=spec.group,
             queue=spec.queue,
@@ -122,6 +123,10 @@ class Submitter:
             name=spec.name,
             submitted=snapshot.now,
             time_limit=spec.time_limit,
+            expected=self._controller.planner.expected(
+                spec.queue, owner, spec.name, shapes, spec.time_limit
+            ),
+            preemptible=spec.preemptible,
         )
         queue = sorted([*snapshot.waiting, waiting], key=lambda job: job.order)
         return explain(replace_queue(snapshot, queue), self._controller.policy, "preview")
@@ -139,6 +144,9 @@ class Submitter:
 
     async def _resolve(self, spec: JobSpec, who: Principal, number: int, of: int) -> JobSpec:
         """Fills in the group, and turns what people call the jobs it waits for into ids."""
+        queue = self._controller.rooms.rulebook.real_queue(spec.queue)
+        if queue != spec.queue:
+            spec = replace(spec, queue=queue)
         if spec.group is None and who.groups:
             spec = replace(spec, group=rules.usual_group(who))
         if not spec.after:

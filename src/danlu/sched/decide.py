@@ -9,7 +9,9 @@ not stand in anybody's way.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from danlu.sched import consolidate
 from danlu.sched.api import (
     Decision,
     NodeState,
@@ -93,6 +95,8 @@ class Pass:
             self.limits = limits
             view = self._view(name, rules, jobs)
         filled = fill(view)
+        if rules.consolidate and filled.head is not None and not filled.moves:
+            filled = replace(filled, moves=consolidate.plan(view, filled.head))
         if rules.reclaim and filled.head is not None:
             self._preempts.extend(reclaim(view, filled))
         return filled

@@ -193,6 +193,8 @@ def _cluster_full(n: Numbers) -> Pair:
     model = f"{n['model']} " if n.get("model") else ""
     where_en = f" in queue {n['queue']}" if n.get("queue") else ""
     where_zh = f"队列 {n['queue']} 中" if n.get("queue") else ""
+    if n.get("chosen"):
+        where_en, where_zh = f"{where_en} on the nodes it may use", f"{where_zh}它可用的节点上"
     cards, tasks = int(n["cards"]), int(n["tasks"])
     if n["share"]:
         need_en, need_zh = (

@@ -208,6 +208,10 @@ class AsyncCalls:
         answer: list[model.Node] = (await self._get(f"{BASE}/nodes"))["nodes"]
         return answer
 
+    async def queues(self) -> list[model.Queue]:
+        answer: list[model.Queue] = (await self._get(f"{BASE}/queues"))["queues"]
+        return answer
+
     async def gpus(self) -> model.Gpus:
         answer: model.Gpus = await self._get(f"{BASE}/gpus")
         return answer
@@ -231,6 +235,11 @@ class AsyncCalls:
 
     async def server(self) -> model.Server:
         answer: model.Server = await self._get(f"{BASE}/server")
+        return answer
+
+    async def cluster(self) -> model.Cluster:
+        """What all cards are doing, added up."""
+        answer: model.Cluster = await self._get(f"{BASE}/cluster")
         return answer
 
     async def shutdown(self) -> list[model.Job]:

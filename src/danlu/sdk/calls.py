@@ -220,6 +220,10 @@ class Calls:
         answer: list[model.Node] = self._get(f"{BASE}/nodes")["nodes"]
         return answer
 
+    def queues(self) -> list[model.Queue]:
+        answer: list[model.Queue] = self._get(f"{BASE}/queues")["queues"]
+        return answer
+
     def gpus(self) -> model.Gpus:
         answer: model.Gpus = self._get(f"{BASE}/gpus")
         return answer
@@ -243,6 +247,11 @@ class Calls:
 
     def server(self) -> model.Server:
         answer: model.Server = self._get(f"{BASE}/server")
+        return answer
+
+    def cluster(self) -> model.Cluster:
+        """What all cards are doing, added up."""
+        answer: model.Cluster = self._get(f"{BASE}/cluster")
         return answer
 
     def shutdown(self) -> list[model.Job]:

@@ -32,7 +32,8 @@ _TIMES = ("max_wait", "half_life")
 _FLAGS = ("backfill", "lend", "reclaim", "consolidate")
 _QUEUE = ("order", "place", "nodes", *_FLAGS, *_TIMES, "settings")
 _SETTINGS = ("patience", "worth", "moves")
-_QUOTA = ("gpus", "models", "cpus", "memory", "guaranteed")
+_QUOTA = ("gpus", "models", "cpus", "memory")
+_GROUP_QUOTA = (*_QUOTA, "guaranteed")  # a share that is theirs is a group's, never a person's
 KEYS = ("scheduler", "queues", "quotas", "kinds")
 
 
@@ -64,7 +65,8 @@ class Schedules(Values):
 
     def _each(self, key: str, tables: Any) -> dict[str, Quota]:
         found = self._tables(key, tables)
-        return {name: self._quota(f"{key}.{name}", quota) for name, quota in found.items()}
+        known = _GROUP_QUOTA if key == "quotas.groups" else _QUOTA
+        return {name: self._quota(f"{key}.{name}", quota, known) for name, quota in found.items()}
 
     def _queue(self, key: str, table: dict[str, Any], usual: QueuePolicy) -> QueuePolicy:
         self._known(key, table, _QUEUE)
@@ -97,10 +99,10 @@ class Schedules(Values):
             return 0.0
         return self._number(key, value)
 
-    def _quota(self, key: str, table: Any) -> Quota:
+    def _quota(self, key: str, table: Any, known: tuple[str, ...] = _QUOTA) -> Quota:
         if not isinstance(table, dict):
             raise self._wrong(key, table, f"write a [{key}] table", f"请写 [{key}] 表")
-        self._known(key, table, _QUOTA)
+        self._known(key, table, known)
         models = table.get("models", {})
         if not isinstance(models, dict):
             raise self._wrong(f"{key}.models", models, "write { A100 = 2 }", "请写 { A100 = 2 }")

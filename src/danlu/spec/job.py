@@ -152,6 +152,18 @@ NO_FILES = Files()
 
 
 @dataclass(frozen=True, slots=True)
+class NodeChoice:
+    """Which nodes will do; nothing named: all."""
+
+    only: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()  # the node has all of them
+
+
+ANY_NODE = NodeChoice()
+
+
+@dataclass(frozen=True, slots=True)
 class JobSpec:
     name: str
     kind: Kind
@@ -173,6 +185,8 @@ class JobSpec:
     variables: Variables = Variables.DANLU
     search: Search | None = None
     files: Files = NO_FILES
+    nodes: NodeChoice = ANY_NODE
+    preemptible: bool = False  # may be ended and queued again where others need its cards
 
     @property
     def tasks(self) -> int:

@@ -60,6 +60,8 @@ def to_native(spec: JobSpec) -> Values:
     values["files"] = {
         key: value for key, value in asdict(spec.files).items() if value not in (None, False)
     }
+    values["nodes"] = {key: list(names) for key, names in asdict(spec.nodes).items() if names}
+    values["preemptible"] = spec.preemptible or None
     return {key: value for key, value in values.items() if value not in (None, [], {})}
 
 

@@ -6,6 +6,7 @@ import sys
 
 from danlu.cli.shims import fields, slurm
 from danlu.cli.shims.flags import Table
+from danlu.cli.shims.queues import nodes_of
 from danlu.cli.shims.squeue import long_pieces
 
 TYPE_CHECKING = False
@@ -109,11 +110,14 @@ def sinfo(words: list[str]) -> int:
         return 0
     client = slurm.client()
     nodes = _wanted(client.nodes(), flags)
-    queues = flags.items("partition") or queue_names(client)
+    asked, known = flags.items("partition"), nodes_of(client)
+    queues = {name: known[name] for name in known if not asked or name in asked}
+    nodes = [node for node in nodes if any(node["name"] in names for names in queues.values())]
     if flags.has("json"):
         import json
 
-        json.dump({"sinfo": [node_json(node, queues) for node in nodes], "errors": []}, sys.stdout)
+        listed = [node_json(node, partitions(node, queues)) for node in nodes]
+        json.dump({"sinfo": listed, "errors": []}, sys.stdout)
         sys.stdout.write("\n")
         return 0
     pieces = _pieces(flags)
@@ -122,17 +126,15 @@ def sinfo(words: list[str]) -> int:
     if not flags.has("noheader"):
         sys.stdout.write(head.rstrip() + "\n")
     by_node = flags.has("Node") or any(piece.letter in ("n", "o") for piece in pieces)
-    for queue in queues:
-        for group in _grouped(nodes, by_node):
+    for queue, members in queues.items():
+        for group in _grouped([node for node in nodes if node["name"] in members], by_node):
             row = fields.line(pieces, lambda letter, q=queue, g=group: value(letter, q, g))  # type: ignore[misc]
             sys.stdout.write(row.rstrip() + "\n")
     return 0
 
 
-def queue_names(client: Any) -> list[str]:
-    from danlu.cli.shims.queues import names
-
-    return names(client)
+def partitions(node: dict[str, Any], queues: dict[str, list[str]]) -> list[str]:
+    return [queue for queue, names in queues.items() if node["name"] in names]
 
 
 def _pieces(flags: Flags) -> list[fields.Piece]:
@@ -169,6 +171,8 @@ def _grouped(nodes: list[dict[str, Any]], by_node: bool) -> list[list[dict[str, 
 def state(node: dict[str, Any]) -> str:
     if not node.get("up", True):
         return "down"
+    if node.get("drained"):
+        return "drained"
     used = node["cpus"] - node["cpus_free"]
     cards = node.get("gpus") or []
     busy = sum(card["state"] == "used" for card in cards)
@@ -179,14 +183,14 @@ def state(node: dict[str, Any]) -> str:
     return "allocated" if node["cpus_free"] < 1 else "mixed"
 
 
-_SHORT = {"allocated": "alloc", "mixed": "mix"}
+_SHORT = {"allocated": "alloc", "mixed": "mix", "drained": "drain"}
 
 
 def value(letter: str, queue: str, nodes: list[dict[str, Any]]) -> str:
     first = nodes[0]
     states = [state(node) for node in nodes]
     busy = sum(one in ("allocated", "mixed") for one in states)
-    idle, other = states.count("idle"), states.count("down")
+    idle, other = states.count("idle"), states.count("down") + states.count("drained")
     cpus = [int(sum(node[key] for node in nodes)) for key in ("cpus", "cpus_free")]
     found: dict[str, Any] = {
         "P": f"{queue}*" if queue == "default" else queue,

@@ -9,6 +9,7 @@ from typing import Any
 from danlu.spec.defaults import Defaults
 from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.language import Converted, Dialect, Options, Site
+from danlu.spec.dialects.sbatch_container import Container
 from danlu.spec.dialects.sbatch_needs import Needs
 from danlu.spec.dialects.sbatch_options import (
     FLAGS,
@@ -23,6 +24,11 @@ from danlu.spec.errors import MOST_PROBLEMS, NO_VALUE, Finding, nearest, spec_er
 
 _DIRECTIVE = re.compile(r"#SBATCH(?:[ \t]+(.*))?$")
 _HETEROGENEOUS = re.compile(r"(?:hetjob|packjob)\b")
+_PARTS_EN = (
+    "separates parts with needs of their own, and one script over such parts is not run; roles of a"
+    " native job have their own needs"
+)
+_PARTS_ZH = "分隔需求不同的部分；不支持跨这些部分的脚本；原生任务的各个角色可以有各自的需求"
 _SHELLS = ("bash", "sh", "zsh", "ksh", "dash")
 _PLAIN_SHELLS = ("bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh")
 
@@ -37,6 +43,7 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
     draft.put(("variables",), "slurm", ())
     Needs(draft, given).build()
     Terms(draft, given).build()
+    Container(draft, given, site).build()
     _note_rest(draft, given)
     script.put_command(given, options.arguments)
     values = _with_folder(draft, options)
@@ -99,7 +106,7 @@ class _Script:
                 )
                 continue
             if _HETEROGENEOUS.match(words):
-                self._refuse(words, number, "heterogeneous jobs are not run", "不支持异构任务")
+                self._refuse(words, number, _PARTS_EN, _PARTS_ZH)
                 continue
             for given in self._parse(words, number):
                 if not given.name:
@@ -213,7 +220,7 @@ _MEANINGLESS: dict[str, tuple[str, str]] = {
 
 
 def _note_rest(draft: Draft, given: Mapping[str, str]) -> None:
-    handled = Needs.HANDLED | Terms.HANDLED | {"wrap"}
+    handled = Needs.HANDLED | Terms.HANDLED | Container.HANDLED | {"wrap"}
     for name, value in given.items():
         if name in handled or (name in FLAGS and name in ("help", "version", "usage")):
             continue

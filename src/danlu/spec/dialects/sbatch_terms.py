@@ -18,6 +18,7 @@ _TIME = re.compile(
     re.ASCII,
 )
 _NAME = re.compile(NAME_PATTERN, re.ASCII)
+_AT_ONCE = re.compile(r"now(?:\+0+[a-z]*)?", re.ASCII | re.IGNORECASE)
 _ENDLESS = ("infinite", "unlimited")
 _LONGEST = 10 * 365 * 86400
 _AFTER = {
@@ -66,7 +67,7 @@ class Terms:
             seconds = draft.read(read_time, given["time"], ("--time",))
             if seconds is not None and math.isfinite(seconds):
                 draft.put(("time_limit",), seconds, ("--time",))
-        if "begin" in given:
+        if "begin" in given and not _AT_ONCE.fullmatch(given["begin"].strip()):
             draft.put(("held",), True, ("--begin",))
             draft.note(
                 ("--begin",),
