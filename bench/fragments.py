@@ -15,7 +15,7 @@ from danlu.sched.api import Decision, Snapshot
 
 SUMMARY = "hours of fragmentation (Philly), with consolidation, against best fit"
 RULES = replace(tenants.RULES, consolidate=True)
-PUBLISHED = 119.2  # hours, greedy consolidation with 353 moves
+GREEDY = 119.2  # hours, with 353 moves, as given with the data
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ def run(options: Options) -> Iterator[Row]:
     anchor = plain.fragmented / 3600
     goal = Goal("at most", 80, "h")
     yield Row("fragmented (h)", hours, anchor, "pooled EASY, best fit", goal)
-    yield Row("fragmented (h)", hours, PUBLISHED, "greedy consolidation, 353 moves")
+    yield Row("fragmented (h)", hours, GREEDY, "greedy consolidation, 353 moves")
     yield Row("moves", moves, 353, "greedy consolidation", Goal("at most", 250, "moves"))
     goal = Goal("at most", 2400, "s")
     yield Row("average wait (s)", wait, 2481, "greedy consolidation", goal)

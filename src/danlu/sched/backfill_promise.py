@@ -19,7 +19,8 @@ from danlu.sched.api import (
     Waiting,
 )
 from danlu.sched.backfill_reserve import Reserve, admitted, reserved
-from danlu.sched.backfill_strict import Strict
+from danlu.sched.backfill_slots import fill_slots, follows_nodes
+from danlu.sched.backfill_strict import Summed
 from danlu.sched.backfill_view import Filled, View, starts_of
 from danlu.sched.memory import Memory
 from danlu.sched.pool import Pool
@@ -43,7 +44,7 @@ def fill_promised(view: View) -> Filled:
         # Nothing can start: whoever is new gets his promise in the pass in which something can.
         first = (job for job in jobs if view.possible(view.shapes(job), view.only))
         return Filled((), next(first, None), memory=view.memory)
-    return _Pass(view, jobs).run()
+    return fill_slots(view, jobs) if follows_nodes(view) else _Pass(view, jobs).run()
 
 
 def _strict(view: View) -> Filled:
@@ -62,7 +63,7 @@ class _Pass:
         memory = view.memory or Memory()
         gangs = [view.shapes(job) for job in self.jobs]
         self.pool = Pool(view.snapshot, view.room, view.only, gangs)
-        self.strict = Strict(view, self.jobs, memory, self.pool)
+        self.strict = Summed(view, self.jobs, memory, self.pool)
         self.promised = self.strict.promised
         self.steps = 0
         self.kept: dict[str, Kept] = {}
@@ -86,7 +87,7 @@ class _Pass:
         left = [job for job in self.jobs if job.job_id not in begun]
         head = left[0] if left else None
         kept = tuple(one for one in self.kept.values() if one.job_id not in begun)
-        memory = Memory(self.strict.after(begun), passes=(view.memory or Memory()).passes + 1)
+        memory = Memory(self.strict.after(view.begun), passes=(view.memory or Memory()).passes + 1)
         return Filled(starts_of(view), head, self._reservations(head, kept), kept, memory)
 
     def _reservations(
