@@ -117,6 +117,18 @@ def test_a_dependency_by_number_is_waited_for(desk: Desk) -> None:
     assert desk.wait(second.stdout.strip())["state"] == "succeeded"
 
 
+def test_of_single_jobs_of_one_name_one_runs_at_a_time(desk: Desk) -> None:
+    words = ["sbatch", "--parsable", "-J", "alone", "-d", "singleton", "--wrap"]
+    first = desk.run(*words, "while [ ! -e go ]; do sleep .1; done").stdout.strip()
+    second = desk.run(*words, "true").stdout.strip()
+    other = desk.run("sbatch", "--parsable", "-d", "singleton", "--wrap", "true").stdout.strip()
+    assert desk.wait(other)["state"] == "succeeded"
+    assert desk.run("squeue", "-h", "-j", second, "-o", "%t %r").stdout == "PD Dependency\n"
+    assert desk.show(first)["state"] in ("starting", "running")
+    desk.file("go", "")
+    assert desk.wait(second)["state"] == "succeeded"
+
+
 def test_held_jobs_are_released_by_scontrol(desk: Desk) -> None:
     number = desk.run("sbatch", "--parsable", "--hold", "--wrap", "true").stdout.strip()
     assert desk.run("squeue", "-h", "-j", number, "-o", "%R").stdout == "(JobHeldUser)\n"
@@ -154,6 +166,20 @@ def test_nodes_and_queues_are_listed(desk: Desk) -> None:
     assert "PartitionName=default" in desk.run("scontrol", "show", "partition").stdout
     assert "Nodes=n2\n" in desk.run("scontrol", "show", "partition", "vision").stdout
     assert desk.run("scontrol", "show", "hostnames", "n[1-3,7]").stdout == "n1\nn2\nn3\nn7\n"
+
+
+def test_nodes_may_be_named_and_left_out(desk: Desk) -> None:
+    said = desk.run("srun", "-w", "n2,elsewhere[1-2]", "sh", "-c", "echo $SLURMD_NODENAME")
+    assert said.stdout == "n2\n", said.stderr
+    assert "elsewhere1, elsewhere2" in said.stderr
+    said = desk.run("srun", "--exclude=n[2-5]", "sh", "-c", "echo $SLURMD_NODENAME")
+    assert said.stdout == "n1\n", said.stderr
+    wrong = desk.run("sbatch", "-w", "n[x]", "--wrap", "true")
+    assert wrong.returncode == 1
+    assert "--nodelist" in wrong.stderr
+    native = desk.danlu("run", "--set", 'nodes=["n9"]', "--", "true")
+    assert native.returncode == 2
+    assert "'n9' is not a node here; there is: n1, n2" in native.stderr
 
 
 def test_json_is_json(desk: Desk) -> None:

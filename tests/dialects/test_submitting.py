@@ -80,7 +80,8 @@ def test_danlu_submit_recognises_the_language_and_says_what_was_mapped(desk: Des
     assert "admin/train-" in done.stdout
     assert "--mail-type" in done.stderr
     ref = done.stdout.split()[0].replace("/", "~")
-    desk.wait(ref)
+    ended = desk.wait(ref)
+    assert ended["state"] == "succeeded", (ended, desk.log(ref))
     assert (desk.folder / "said.txt").read_text() == f"in {desk.folder} with\n"
     assert desk.show(ref)["spec"]["retries"] == 2
 

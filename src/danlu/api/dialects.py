@@ -222,6 +222,7 @@ async def _site(our: Services, who: Principal) -> Site:
     return Site(
         tuple(SiteVolume(each.name, each.source, each.target) for each in volumes),
         max((len(node.gpus) for node in rooms.ledger.nodes()), default=0),
+        frozenset(node.name for node in rooms.ledger.nodes()),
     )
 
 

@@ -39,7 +39,9 @@ class Learning:
         end = attempt.ended_at or at
         run = max(0.0, end - attempt.started_at)
         row = job.row
-        self._book.ended(row.owner, row.name, job.shapes, job.spec.time_limit, run)
+        if attempt.stop is None and all(task["exit_code"] == 0 for task in attempt.tasks):
+            # What was stopped, or failed, says nothing about how long such a job runs.
+            self._book.ended(row.owner, row.name, job.shapes, job.spec.time_limit, run)
         self._charge(row, job.shapes, run, end)
 
     def expected(

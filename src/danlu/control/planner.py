@@ -206,8 +206,8 @@ def _running(job: Active, expected: float | None) -> Running:
     since = attempt.started_at or attempt.created_at
     limit = job.spec.time_limit
     end = since + limit if limit is not None else None
-    if attempt.stop is not None:
-        # What is being stopped will soon be gone: others are planned around that.
+    if attempt.stop is not None and attempt.stop.get("for"):
+        # What ends for others will soon be gone: the room is theirs, and nobody else takes it.
         end = now() + float(attempt.stop.get("grace", job.spec.grace))
         expected = None
     places = places_of(attempt)

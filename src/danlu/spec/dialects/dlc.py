@@ -18,6 +18,7 @@ from danlu.spec.dialects.dlc_roles import COUNTS, KINDS, RESOURCES, ROLES, machi
 from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.keys import Keys
 from danlu.spec.dialects.language import Converted, Dialect, Options, Site
+from danlu.spec.dialects.node_names import put_nodes
 from danlu.spec.dialects.openpai import read_model
 from danlu.spec.errors import Path, wrong
 from danlu.spec.fields import integer, read_number
@@ -69,6 +70,7 @@ class _Job:
             if values:
                 draft.put(("env",), values, ("envs",))
         roles = self._roles(kind)
+        self._nodes()
         self._success(kind, roles)
         for key, (en, zh) in NOTED.items():
             keys.note(key, en, zh)
@@ -152,6 +154,11 @@ class _Job:
             if role not in counts:
                 self._unused(role)
         return counts
+
+    def _nodes(self) -> None:
+        names = self.keys.text("node_names")
+        if names and names.strip():
+            put_nodes(self.draft, "only", names, self.site, ("node_names",))
 
     def _count(self, role: str) -> int:
         found: int | None = None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from danlu.spec.errors import Finding, Path, SpecError, file_error, spec_error
+from danlu.spec.fields import LONGEST_WORD
 from danlu.spec.read import RawJob
 
 COMMAND = re.compile(
@@ -134,7 +135,10 @@ def _words(text: str, at: int, line: int, variables: Mapping[str, str]) -> tuple
         known = _known(text, at, variables) if char == "$" and quote != "'" else None
         if known is not None:
             word = word or _Word("", line, False)
-            word.text += known[0]
+            if len(word.text) + len(known[0]) > LONGEST_WORD:
+                word.live = True  # variables that grow by being put into one another
+            else:
+                word.text += known[0]
             step = known[1]
         elif char == "\\" and quote != "'" and at + 1 < len(text):
             step = 2

@@ -9,6 +9,7 @@ from typing import Any
 from danlu.spec.defaults import Defaults
 from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.language import Converted, Dialect, Options, Site
+from danlu.spec.dialects.node_names import put_nodes
 from danlu.spec.dialects.sbatch_container import Container
 from danlu.spec.dialects.sbatch_needs import Needs
 from danlu.spec.dialects.sbatch_options import (
@@ -29,6 +30,11 @@ _PARTS_EN = (
     " native job have their own needs"
 )
 _PARTS_ZH = "分隔需求不同的部分；不支持跨这些部分的脚本；原生任务的各个角色可以有各自的需求"
+USUAL_NAME = "sbatch"
+_LONGEST = 32_768
+"""Letters of one line of options. None needs that many, and reading a million takes its time."""
+
+_NODES = {"nodelist": "only", "exclude": "exclude"}
 _SHELLS = ("bash", "sh", "zsh", "ksh", "dash")
 _PLAIN_SHELLS = ("bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh")
 
@@ -42,8 +48,11 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
         raise spec_error(draft.findings, draft.line_of)
     draft.put(("variables",), "slurm", ())
     Needs(draft, given).build()
-    Terms(draft, given).build()
+    Terms(draft, given, str(options.offers.get("name") or USUAL_NAME)).build()
     Container(draft, given, site).build()
+    for option, native in _NODES.items():
+        if given.get(option, "").strip():
+            put_nodes(draft, native, given[option], site, (f"--{option}",))
     _note_rest(draft, given)
     script.put_command(given, options.arguments)
     values = _with_folder(draft, options)
@@ -53,7 +62,7 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
 
 def _with_folder(draft: Draft, options: Options) -> Mapping[str, Any]:
     """A folder given relative to where sbatch was called is known only to the caller."""
-    offers = {"name": "sbatch", **options.offers}
+    offers = {"name": USUAL_NAME, **options.offers}
     folder = draft.values.get("workdir")
     if isinstance(folder, str) and not folder.startswith("/"):
         base = str(offers.get("workdir") or "")
@@ -107,6 +116,10 @@ class _Script:
                 continue
             if _HETEROGENEOUS.match(words):
                 self._refuse(words, number, _PARTS_EN, _PARTS_ZH)
+                continue
+            if len(words) > _LONGEST:
+                en, zh = f"is longer than {_LONGEST} letters", f"超过 {_LONGEST} 个字符"
+                self._refuse(f"#SBATCH {words}", number, en, zh)
                 continue
             for given in self._parse(words, number):
                 if not given.name:
@@ -185,8 +198,6 @@ def _significant(line: str) -> bool:
 _MEANINGLESS: dict[str, tuple[str, str]] = {
     "qos": ("priorities follow the queue's policy", "优先级由队列策略决定"),
     "comment": ("changes nothing", "不起作用"),
-    "exclude": ("nodes are chosen by the platform", "节点由平台选择"),
-    "nodelist": ("nodes are chosen by the platform", "节点由平台选择"),
     "nodefile": ("nodes are chosen by the platform", "节点由平台选择"),
     "exclusive": (
         "a job gets the CPUs, memory and cards it asks for, not a whole node",
@@ -220,7 +231,7 @@ _MEANINGLESS: dict[str, tuple[str, str]] = {
 
 
 def _note_rest(draft: Draft, given: Mapping[str, str]) -> None:
-    handled = Needs.HANDLED | Terms.HANDLED | Container.HANDLED | {"wrap"}
+    handled = Needs.HANDLED | Terms.HANDLED | Container.HANDLED | _NODES.keys() | {"wrap"}
     for name, value in given.items():
         if name in handled or (name in FLAGS and name in ("help", "version", "usage")):
             continue

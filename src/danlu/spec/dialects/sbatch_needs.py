@@ -286,4 +286,5 @@ def read_memory(value: object) -> int:
 
 def _split(value: str) -> list[str]:
     """Parts between commas that stand outside parentheses."""
-    return [part.strip() for part in re.split(r",(?![^(]*\))", value) if part.strip()]
+    parts = [match[0].strip() for match in re.finditer(r"(?:\([^()]*\)|[^,])+", value)]
+    return [part for part in parts if part]

@@ -53,15 +53,18 @@ class Terms:
         }
     )
 
-    def __init__(self, draft: Draft, given: Mapping[str, str]) -> None:
+    def __init__(self, draft: Draft, given: Mapping[str, str], name: str) -> None:
+        """`name`: the job's where the script has none."""
         self._draft = draft
         self._given = given
+        self._name = name
 
     def build(self) -> None:
         draft, given = self._draft, self._given
         name = given.get("job-name")
         if name and name.strip():
             draft.name(name, ("--job-name",))
+            self._name = str(draft.get(("name",)) or self._name)
         self._queue()
         if "time" in given:
             seconds = draft.read(read_time, given["time"], ("--time",))
@@ -161,11 +164,7 @@ class Terms:
         for part in value.split(","):
             kind, *jobs = part.strip().split(":")
             if kind == "singleton":
-                draft.note(
-                    key,
-                    "singleton is not honoured: two jobs of one name may run at once",
-                    "不支持 singleton：同名任务可能同时运行",
-                )
+                after.append({"job": f"{self._name}-*", "when": "ended"})
             elif kind not in _AFTER or not jobs:
                 every = ", ".join(_AFTER)
                 draft.refuse(
