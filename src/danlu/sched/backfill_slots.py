@@ -35,6 +35,7 @@ Places = tuple[TaskPlace, ...]
 BUDGET = 4000  # looks at one node's future, in one pass
 _EXPLAINED = 20  # so many who stay back are told for whom
 _BLAMED = 3  # slots that are tried as the reason why somebody stays back
+_NAMED = 5  # nodes
 _NEAR = 1e-6
 
 
@@ -151,17 +152,24 @@ class _Pass:
                 self.future.begins(self.left.pop(job.job_id), self.view.begun[-1].places)
 
     def _why_kept(self, job: Waiting, slot: Entry) -> Kept:
-        """For whom it stays back."""
-        numbers: dict[str, int | float | str] = {}
-        others = [one for one in self.jobs if one.job_id in self.left and one is not job]
-        blamed = others[:_BLAMED] if len(self.kept) < _EXPLAINED else []
-        for other in blamed:
+        """For whom it stays back: a slot without which it could start."""
+        earlier = [one for one in self._open() if one.order < job.order]
+        for other in earlier[:_BLAMED] if len(self.kept) < _EXPLAINED else ():
             if self._places(slot, other.job_id) is not None:
-                numbers = {"ref": other.ref, "at": self.left[other.job_id].at}
-                break
-        else:
-            numbers = {"ref": others[0].ref} if others else {}
-        return Kept(job.job_id, Cause(CauseKind.RESERVED, Basis.VERIFIED, numbers))
+                return Kept(job.job_id, self._kept_for(other, Basis.VERIFIED))
+        if earlier:
+            return Kept(job.job_id, self._kept_for(earlier[0], Basis.ESTIMATE))
+        numbers: dict[str, int | float | str] = {} if slot.at == inf else {"at": slot.at}
+        return Kept(job.job_id, Cause(CauseKind.RESERVED, Basis.ESTIMATE, numbers))
+
+    def _kept_for(self, other: Waiting, basis: Basis) -> Cause:
+        slot = self.left[other.job_id]
+        numbers: dict[str, int | float | str] = {"ref": other.ref}
+        if slot.at != inf:
+            nodes = list(dict.fromkeys(place.node for place in slot.places))
+            more = f" +{len(nodes) - _NAMED}" if len(nodes) > _NAMED else ""
+            numbers |= {"at": slot.at, "nodes": ", ".join(nodes[:_NAMED]) + more}
+        return Cause(CauseKind.RESERVED, basis, numbers)
 
 
 class Future:

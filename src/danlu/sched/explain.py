@@ -143,7 +143,8 @@ def _order(job: Waiting, done: Pass, decision: Decision, fits: bool) -> list[Cau
 
 def _with_nodes(cause: Cause, decision: Decision) -> Cause:
     """Which nodes are kept for the job that is named."""
-    if cause.kind is not CauseKind.RESERVED or not decision.reservations:
+    named = cause.kind is CauseKind.RESERVED and "ref" in cause.numbers
+    if not named or not decision.reservations:
         return cause
     return replace(cause, numbers={**_kept(decision.reservations[0]), **cause.numbers})
 
