@@ -201,8 +201,11 @@ def _refused_wait(value: Any) -> bool:
 
 def _hold(case: Case[Any]) -> None:
     body = case.body
-    if isinstance(body, dict) and body.get("array") in (None, 1, 2, 3):
+    native = (case.query or {}).get("dialect", "native") == "native"  # others know no `held`
+    if native and isinstance(body, dict) and body.get("array") in (None, 1, 2, 3):
         case.body = {**body, "held": True}  # a copy: it may be the document's own example
+        if crc32(repr(body).encode()) % 2:
+            case.body.pop("nodes", None)  # no node is called by chance as it is called
     else:
         case.query = {**(case.query or {}), "dry_run": "true"}
 
@@ -212,7 +215,7 @@ def test_no_job_of_chance_text_was_started(fuzzed: DanluServer) -> None:
     jobs = lab.get("/jobs", limit=1000)["jobs"]
     assert len(jobs) > 10, "the fuzzing got no job accepted: it tests less than it seems to"
     strange = [job for job in jobs if job["name"] not in ("done", "held", "many")]
-    assert all(job["attempt"] == 0 for job in strange)
+    assert [job for job in strange if job["attempt"]] == []
 
 
 def test_the_document_that_was_tried_is_the_one_the_server_hands_out(fuzzed: DanluServer) -> None:
