@@ -1,4 +1,4 @@
-"""`sdk/async_*.py` out of `sdk/calls.py` and `sdk/people.py`: the same methods, awaited."""
+"""`sdk/async_*.py` out of the files named in `SOURCES`: the same methods, awaited."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEAD = """# ruff: noqa: ASYNC109 - a timeout that goes along with the request
 \"\"\"The requests of `NAME`, awaited. Made by `scripts/docs`: change `NAME` instead.\"\"\"
 
 """
-SOURCES = ("calls", "people")
+SOURCES = ("calls", "people", "scheduling")
 
 
 def made() -> dict[Path, str]:

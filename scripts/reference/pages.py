@@ -17,6 +17,7 @@ from danlu.sdk import errors
 from danlu.sdk.aio import AsyncClient
 from danlu.sdk.client import Client
 from danlu.sdk.people import People
+from danlu.sdk.scheduling import Scheduling
 
 FOLDER = ROOT / "docs" / "reference"
 MADE = "<!-- Made by scripts/docs from the code: change that instead. -->\n"
@@ -110,6 +111,8 @@ def _sdk() -> str:
     parts = [MADE, part("sdk-head"), *_methods(Client)]
     parts.append("\n## Methods of client.people\n")
     parts += _methods(People)
+    parts.append("\n## Methods of client.scheduling\n")
+    parts += _methods(Scheduling)
     parts.append(_async_part())
     parts.append(_errors_part())
     return "".join(parts)

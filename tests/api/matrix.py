@@ -136,9 +136,27 @@ ROUTES: dict[str, Row] = {
     "DELETE /api/v1/volumes/{name}": Row("401 404 403 403 200 401 403", names={"name": "volume"}),
     # The place itself. Who holds which card is for all to see.
     "GET /api/v1/nodes": Row(SIGNED_IN),
-    "GET /api/v1/queues": Row(SIGNED_IN),
     "GET /api/v1/gpus": Row(SIGNED_IN),
     "GET /api/v1/server": Row(SIGNED_IN),
+    "GET /api/v1/cluster": Row(SIGNED_IN),
+    "POST /api/v1/nodes/{name}/drain": Row(ADMIN_ONLY, names={"name": "node"}),
+    "POST /api/v1/nodes/{name}/resume": Row(ADMIN_ONLY, names={"name": "node"}),
+    # Queues are for all to choose from; quotas are told to those whom they bind.
+    "GET /api/v1/queues": Row(SIGNED_IN),
+    "PUT /api/v1/queues/{name}": Row(ADMIN_ONLY, {"order": "fifo"}, names={"name": "queue"}),
+    "DELETE /api/v1/queues/{name}": Row(ADMIN_ONLY, names={"name": "queue"}),
+    "POST /api/v1/queues/{name}/merge": Row(
+        ADMIN_ONLY, {"into": "default"}, names={"name": "queue"}
+    ),
+    "GET /api/v1/quotas": Row(SIGNED_IN),
+    "PUT /api/v1/quotas/{of}/{name}": Row(
+        ADMIN_ONLY, {"gpus": 1000}, names={"of": "user_word", "name": "member"}
+    ),
+    "DELETE /api/v1/quotas/{of}/{name}": Row(
+        ADMIN_ONLY, names={"of": "user_word", "name": "quota"}
+    ),
+    # Who asked for what, of everybody.
+    "GET /api/v1/snapshot": Row(ADMIN_READS),
     "POST /api/v1/backup": Row(ADMIN_ONLY),
     "POST /api/v1/server/shutdown": Row(f"401 403 403 403 {NOT_TRIED} 401 403"),
 }

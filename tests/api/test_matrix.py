@@ -70,6 +70,10 @@ class World:
             "secret": lambda: "some",
             "hidden": self._secret,
             "volume": self._volume,
+            "node": lambda: "n1",
+            "queue": self._queue,
+            "user_word": lambda: "user",
+            "quota": self._quota,
         }
 
     def make(self, thing: str) -> str:
@@ -130,6 +134,16 @@ class World:
         self.society.admin.do("POST", "/volumes", order)
         return name
 
+    def _queue(self) -> str:
+        name = self.society.name("q")
+        self.society.admin.do("PUT", f"/queues/{name}", {})
+        return name
+
+    def _quota(self) -> str:
+        name = self._victim()
+        self.society.admin.do("PUT", f"/quotas/user/{name}", {"gpus": 1000})
+        return name
+
     def _secret(self) -> str:
         self._acting().do("PUT", "/secrets/hidden", {"value": "x"})
         return "hidden"
@@ -141,6 +155,11 @@ def world(server: DanluServer) -> Iterator[World]:
     world = World(lab)
     yield world
     lab.clear()
+    # The server is shared: what others rely on is as it was.
+    world.society.admin.do("POST", "/nodes/n1/resume")
+    for queue in lab.get("/queues")["queues"]:
+        for name in (queue["name"], *queue["merged"]):
+            lab.http.delete(f"/queues/{name}")
     world.society.close()
 
 

@@ -184,7 +184,9 @@ def _tame(case: Case[Any], known: list[str]) -> None:
     parameters = case.path_parameters or {}
     if "ref" in parameters:
         dice = crc32(repr(parameters["ref"]).encode())
-        if dice % 2 or "follow" in (case.query or {}):
+        starts = label.endswith(("/release", "/rerun"))
+        chance = starts and str(parameters["ref"]).strip("%0123456789") == ""  # a job's number
+        if dice % 2 or chance or "follow" in (case.query or {}):
             # Only what has ended may be followed or run again without end.
             ended = label.endswith(("/rerun", "/logs"))
             parameters["ref"] = known[dice // 2 % (3 if ended else len(known))]
@@ -201,8 +203,11 @@ def _refused_wait(value: Any) -> bool:
 
 def _hold(case: Case[Any]) -> None:
     body = case.body
-    if isinstance(body, dict) and body.get("array") in (None, 1, 2, 3):
+    native = (case.query or {}).get("dialect", "native") == "native"  # others know no `held`
+    if native and isinstance(body, dict) and body.get("array") in (None, 1, 2, 3):
         case.body = {**body, "held": True}  # a copy: it may be the document's own example
+        if crc32(repr(body).encode()) % 2:
+            case.body.pop("nodes", None)  # no node is called by chance as it is called
     else:
         case.query = {**(case.query or {}), "dry_run": "true"}
 
@@ -212,7 +217,7 @@ def test_no_job_of_chance_text_was_started(fuzzed: DanluServer) -> None:
     jobs = lab.get("/jobs", limit=1000)["jobs"]
     assert len(jobs) > 10, "the fuzzing got no job accepted: it tests less than it seems to"
     strange = [job for job in jobs if job["name"] not in ("done", "held", "many")]
-    assert all(job["attempt"] == 0 for job in strange)
+    assert [job for job in strange if job["attempt"]] == []
 
 
 def test_the_document_that_was_tried_is_the_one_the_server_hands_out(fuzzed: DanluServer) -> None:

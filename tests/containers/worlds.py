@@ -43,7 +43,7 @@ def contain(world: World) -> None:
     world.every = {
         "image": IMAGE,
         "mounts": (
-            *host_programs(sys.prefix),
+            *host_programs(sys.prefix, sys.base_prefix),
             HostMount("outside", outside, outside),
         ),
     }

@@ -51,7 +51,16 @@ TABLES = (
     "quotas",
     "kinds",
 )
-NAMED = ("volumes", "users", "groups", "registries", "queues", "quotas.users", "kinds")
+NAMED = (
+    "volumes",
+    "users",
+    "groups",
+    "registries",
+    "queues",
+    "quotas.users",
+    "quotas.groups",
+    "kinds",
+)
 # Their own keys are names too: models of cards, numbers of an order.
 LEAVES = ("models", "settings")
 
@@ -153,8 +162,9 @@ def test_every_reason_is_explained_with_its_state_and_whether_it_is_tried_again(
         Retry.NEVER: "否" if chinese else "never",
         Retry.BUDGET: "`retries`",
         Retry.PLATFORM: "平台" if chinese else "platform",
+        Retry.ALWAYS: "总是" if chinese else "always",
     }
-    table = next(t for t in guide.tables() if t[-1][0] == "`machine_restarted`")
+    table = next(t for t in guide.tables() if t[-1][0] == f"`{list(MEANINGS)[-1]}`")
     shown = [tuple(row[:3]) for row in table[1:]]
     assert shown == [
         (f"`{reason}`", f"`{what.state}`", words[what.retry]) for reason, what in MEANINGS.items()
@@ -197,6 +207,7 @@ def known_keys(tmp_path: Path) -> set[str]:
         "scheduler": "[scheduler]",
         "queues.NAME": "[queues.x]",
         "quotas.users.NAME": "[quotas.users.x]",
+        "quotas.groups.NAME": "[quotas.groups.x]",
         "kinds.NAME": "[kinds.train]",
     }
     tables = {section.partition(".")[0] for section in sections}

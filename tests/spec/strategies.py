@@ -14,6 +14,7 @@ from danlu.spec.job import (
     JobSpec,
     Kind,
     Mount,
+    NodeChoice,
     Processes,
     Resources,
     Role,
@@ -212,6 +213,9 @@ searches = st.builds(
     st.sampled_from(Sampling),
     st.integers(0, 2**32 - 1),
 )
+nodes = st.builds(
+    NodeChoice, *[st.lists(names, max_size=3, unique=True).map(tuple) for _ in range(3)]
+)
 files = st.builds(Files, *[st.none() | lines] * 3, st.booleans())
 
 
@@ -254,4 +258,6 @@ def specs(draw: st.DrawFn) -> JobSpec:
         variables=draw(st.sampled_from(Variables)),
         search=draw(st.none() | searches),
         files=draw(files),
+        nodes=draw(nodes),
+        preemptible=draw(st.booleans()),
     )

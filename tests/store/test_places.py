@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from danlu.store import Store, StoreConflict, uids, volumes
-from danlu.store.rows import VolumeRow
+from danlu.store import Store, StoreConflict, rules, uids, volumes
+from danlu.store.rows import RuleRow, VolumeRow
 
 FAST = VolumeRow(
     "fast", "/nvme", "/mnt/fast", False, True, ["vision"], ["al", "bo"], [], "fast", "说明", 1.5
@@ -40,3 +40,17 @@ async def test_a_number_is_given_once(store: Store) -> None:
         await store.write(lambda tx: uids.note(tx, 200_000, "user:b"))
     await store.write(lambda tx: uids.note(tx, 5000, "user:a"))
     assert await store.read(lambda tx: uids.numbers_of(tx, "user:a")) == [5000, 200_000]
+
+
+async def test_a_rule_is_put_changed_and_taken_back(store: Store) -> None:
+    queue = RuleRow("queue", "vision", {"nodes": ["n1"], "order": "fair"}, 1.0)
+    quota = RuleRow("user", "*", {"gpus": 2.5}, 2.0)
+    for row in (queue, quota):
+        await store.write(lambda tx, row=row: rules.put_rule(tx, row))
+    assert await store.read(rules.list_rules) == [queue, quota]
+    other = RuleRow("queue", "vision", {"order": "fifo"}, 3.0)
+    await store.write(lambda tx: rules.put_rule(tx, other))
+    assert await store.read(rules.list_rules) == [other, quota]
+    assert await store.write(lambda tx: rules.delete_rule(tx, "queue", "vision"))
+    assert not await store.write(lambda tx: rules.delete_rule(tx, "queue", "vision"))
+    assert await store.read(rules.list_rules) == [quota]

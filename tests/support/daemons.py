@@ -243,7 +243,7 @@ def host_programs(*more: str) -> tuple[HostMount, ...]:
     """The machine's programs as volumes, read-only."""
     folders = [f"/{name}" for name in HOST_PROGRAMS]
     real = [path for path in folders if os.path.isdir(path) and not os.path.islink(path)]
-    outside = [path for path in more if not path.startswith(tuple(f"{p}/" for p in real))]
+    outside = [path for path in more if not f"{path}/".startswith(tuple(f"{p}/" for p in real))]
     return tuple(
         HostMount(f"host{number}", path, path, read_only=True)
         for number, path in enumerate((*real, *dict.fromkeys(outside)))

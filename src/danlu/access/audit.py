@@ -73,6 +73,16 @@ WORDS: dict[str, Pair] = {
     "volume.added": ("{actor} declared the volume {thing}", "{actor} 声明了存储卷 {thing}"),
     "volume.changed": ("{actor} changed the volume {thing}", "{actor} 修改了存储卷 {thing}"),
     "volume.removed": ("{actor} removed the volume {thing}", "{actor} 删除了存储卷 {thing}"),
+    "queue.set": ("{actor} set the queue {thing}", "{actor} 设置了队列 {thing}"),
+    "queue.removed": ("{actor} removed the queue {thing}", "{actor} 删除了队列 {thing}"),
+    "queue.merged": (
+        "{actor} merged the queue {thing} into {into} ({jobs} jobs)",
+        "{actor} 把队列 {thing} 并入 {into}（{jobs} 个任务）",
+    ),
+    "quota.set": ("{actor} set the quota of {thing}", "{actor} 设置了 {thing} 的配额"),
+    "quota.removed": ("{actor} removed the quota of {thing}", "{actor} 删除了 {thing} 的配额"),
+    "node.drained": ("{actor} took the node {thing} out", "{actor} 停用了节点 {thing}"),
+    "node.resumed": ("{actor} took the node {thing} back in", "{actor} 恢复了节点 {thing}"),
     "server.backup": ("{actor} made a backup", "{actor} 制作了备份"),
     "server.shutdown": ("{actor} stopped the server", "{actor} 停止了服务器"),
 }

@@ -115,5 +115,15 @@ def manages_volumes(who: Principal) -> bool:
     return who.admin
 
 
+def schedules(who: Principal) -> bool:
+    """Queues, quotas, nodes taken out."""
+    return who.admin
+
+
+def sees_quota(who: Principal, user: str | None, group: str | None) -> bool:
+    """One's own, and those of one's groups."""
+    return who.admin or user == who.name or (group is not None and group in who.groups)
+
+
 def reads_audit(who: Principal) -> bool:
     return who.admin

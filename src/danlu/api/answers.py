@@ -228,7 +228,7 @@ class Card(BaseModel):
     model: str
     uuid: str
     memory: int
-    state: str = Field(examples=["free", "used", "down"])
+    state: str = Field(description="free, used, reserved, drained or down", examples=["free"])
     free: float
     job: str | None
     jobs: list[str]
@@ -239,6 +239,8 @@ class Card(BaseModel):
 class Node(BaseModel):
     name: str
     up: bool
+    drained: bool = Field(description="an admin took it out: what runs there goes on")
+    labels: list[str]
     address: str
     cpus: float
     cpus_free: float
@@ -250,16 +252,6 @@ class Node(BaseModel):
 
 class NodeList(BaseModel):
     nodes: list[Node]
-
-
-class Queue(BaseModel):
-    name: str
-    nodes: list[str]
-    order: str = Field(description="who goes first: fifo, fair, ...")
-
-
-class QueueList(BaseModel):
-    queues: list[Queue]
 
 
 class CardSummary(BaseModel):

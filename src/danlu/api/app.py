@@ -11,7 +11,9 @@ from danlu import __version__
 from danlu.api import (
     audit,
     backup,
+    cluster,
     dialects,
+    direct,
     document,
     downloads,
     groups,
@@ -20,6 +22,8 @@ from danlu.api import (
     logs,
     people,
     platform,
+    queues,
+    quotas,
     secrets,
     session,
     signup,
@@ -56,17 +60,22 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     install(app)
     app.add_middleware(Bounded)
+    # In this order a request looks for its route: what is asked most comes first, and a name as
+    # in /jobs/convert before any name as in /jobs/{ref}.
     for module in (
+        listing,
+        dialects,
+        jobs,
+        logs,
         session,
         people,
         groups,
         signup,
         audit,
-        listing,
-        dialects,
-        jobs,
-        logs,
         platform,
+        cluster,
+        queues,
+        quotas,
         backup,
         secrets,
         stream,
@@ -75,6 +84,7 @@ def create_app(services: Services) -> FastAPI:
     ):
         app.include_router(module.router, prefix="/api/v1", responses=_ERRORS)
 
+    app.router.routes.insert(0, direct.submit())
     downloads.install(app)
 
     @app.get("/healthz", include_in_schema=False)

@@ -12,10 +12,10 @@ from danlu import __version__
 from danlu.access import rules
 from danlu.access.audit import note
 from danlu.access.errors import NotAllowed
-from danlu.api.answers import CardList, Goodbye, NodeList, QueueList, ServerInfo, Version
+from danlu.api.answers import CardList, Goodbye, NodeList, ServerInfo, Version
 from danlu.api.problems import told
 from danlu.api.services import Asks, Our, Who
-from danlu.api.views import card_views, job_view, node_views, queue_views
+from danlu.api.views import card_views, job_view, node_views
 from danlu.spec.states import State
 from danlu.store.errors import StoreError
 
@@ -33,12 +33,6 @@ async def version() -> Values:
 async def nodes(our: Our, who: Who) -> Values:
     """The nodes: what each has, what is free, who holds which card."""
     return {"nodes": node_views(our.controller)}
-
-
-@router.get("/queues", response_model=QueueList)
-async def queues(our: Our, who: Who) -> Values:
-    """The queues: the nodes of each, and who goes first."""
-    return {"queues": queue_views(our.controller)}
 
 
 @router.get("/gpus", response_model=CardList)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 from typing import Any
 
-from danlu.api.why import explained
 from danlu.control.active import Active
 from danlu.control.controller import Controller
+from danlu.control.tally import Count
 from danlu.control.words import event_words
 from danlu.engines.api import Phase
-from danlu.sched.api import DEFAULT_QUEUE, WHOLE, Explanation
-from danlu.sched.words import cause_words, sentence
+from danlu.sched.api import WHOLE
 from danlu.spec.codec import from_values
 from danlu.spec.diagnose import describe
 from danlu.spec.job import JobSpec, RunAs
@@ -157,47 +155,6 @@ def event_view(event: EventRow) -> Values:
     }
 
 
-def waiting_view(explanation: Explanation) -> Values:
-    en, zh = sentence(explanation)
-    causes = []
-    for cause in explanation.causes:
-        cause_en, cause_zh = cause_words(cause)
-        causes.append(
-            {
-                "kind": cause.kind,
-                "basis": cause.basis,
-                "en": cause_en,
-                "zh": cause_zh,
-                "numbers": dict(cause.numbers),
-            }
-        )
-    return {
-        "state": State.QUEUED,
-        "sentence_en": en,
-        "sentence_zh": zh,
-        "starts_now": explanation.starts_now,
-        "causes": causes,
-        "nodes": [
-            {
-                "node": verdict.node,
-                "free": verdict.free_cards,
-                "need": verdict.need_cards,
-                "cpus_free": verdict.free_cpus,
-                "memory_free": verdict.free_memory,
-                "fits": verdict.fits,
-                "lacks": list(verdict.lacks),
-                "holders": list(verdict.holders),
-            }
-            for verdict in explanation.nodes[:200]
-        ],
-        "position": explanation.position,
-        "eta": None,
-        "eta_why_en": "",
-        "eta_why_zh": "",
-        **explained(explanation, time.time()),
-    }
-
-
 def doing(job: Active | None) -> tuple[str, str]:
     """What is being done for a job right now, where that may take long."""
     return job.doing if job is not None else ("", "")
@@ -233,7 +190,9 @@ def settled_view(job: Values, now: tuple[str, str] = ("", "")) -> Values:
 def node_views(controller: Controller) -> list[Values]:
     rooms = controller.rooms
     states = {state.name: state for state in rooms.ledger.states()}
-    cards = {(card["node"], card["index"]): card for card in card_views(controller)}
+    cards: dict[str, list[Values]] = {}
+    for card in card_views(controller):
+        cards.setdefault(card["node"], []).append(card)
     views = []
     for node in rooms.ledger.nodes():
         state = states[node.name]
@@ -241,34 +200,25 @@ def node_views(controller: Controller) -> list[Values]:
             {
                 "name": node.name,
                 "up": node.up,
+                "drained": state.drained,
+                "labels": sorted(node.labels),
                 "address": node.address,
                 "cpus": node.cpus,
                 "cpus_free": state.cpus_free,
                 "memory": node.memory,
                 "memory_free": state.memory_free,
-                "gpus": [cards[(node.name, gpu.index)] for gpu in node.gpus],
+                "gpus": cards.get(node.name, []),
                 "note": node.note,
             }
         )
     return views
 
 
-def queue_views(controller: Controller) -> list[Values]:
-    policy, names = controller.policy, [node.name for node in controller.rooms.ledger.nodes()]
-    views = []
-    for name in sorted({DEFAULT_QUEUE, *policy.queues}):
-        rules = policy.queue(name)
-        here = [node for node in names if rules.nodes is None or node in rules.nodes]
-        views.append({"name": name, "nodes": here, "order": rules.order})
-    return views
-
-
 def card_views(controller: Controller) -> list[Values]:
     rooms = controller.rooms
-    holders = rooms.ledger.card_holders()
+    holders, books = rooms.ledger.card_holders(), controller.planner.books()
     views = []
-    for state in rooms.ledger.states():
-        node = next(n for n in rooms.ledger.nodes() if n.name == state.name)
+    for node, state in zip(rooms.ledger.nodes(), rooms.ledger.states(), strict=True):
         for card, gpu in zip(state.cards, node.gpus, strict=True):
             jobs = [
                 rooms.jobs[h.job_id]
@@ -277,6 +227,7 @@ def card_views(controller: Controller) -> list[Values]:
             ]
             first = jobs[0] if jobs else None
             since = first.attempt.started_at if first and first.attempt else None
+            count = books.cards[node.name, card.index]
             views.append(
                 {
                     "node": node.name,
@@ -284,8 +235,8 @@ def card_views(controller: Controller) -> list[Values]:
                     "model": card.model,
                     "uuid": gpu.uuid,
                     "memory": gpu.memory,
-                    "state": _card_state(node.up and card.healthy, card.free),
-                    "free": card.free / WHOLE,
+                    "state": _card_state(count, node.up and card.healthy),
+                    "free": count.free / WHOLE,
                     "job": first.row.ref if first else None,
                     "jobs": [job.row.ref for job in jobs],
                     "owner": first.row.owner if first else None,
@@ -295,7 +246,23 @@ def card_views(controller: Controller) -> list[Values]:
     return views
 
 
-def _card_state(usable: bool, free: int) -> str:
-    if not usable:
+def _card_state(count: Count, well: bool) -> str:
+    if not well:
         return "down"
-    return "free" if free == WHOLE else "used"
+    if count.used:
+        return "used"
+    if count.out:
+        return "drained"
+    return "reserved" if count.reserved else "free"
+
+
+def count_view(count: Count) -> Values:
+    """Cards, whole and parts: total = free + reserved + used + out."""
+    return {
+        "total": count.total / WHOLE,
+        "free": count.free / WHOLE,
+        "reserved": count.reserved / WHOLE,
+        "used": count.used / WHOLE,
+        "out": count.out / WHOLE,
+        "idle": count.idle / WHOLE,
+    }

@@ -1,6 +1,7 @@
 """What the help says: (en, zh). Loaded only when somebody asks for help."""
 
 from danlu.cli.helptexts_people import PEOPLE
+from danlu.cli.helptexts_scheduling import SCHEDULING
 
 HELP: dict[str, tuple[str, str]] = {
     "danlu": (
@@ -65,7 +66,7 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.volume.group": ("only for this group; may be repeated", "只给此组；可重复"),
     "opt.volume.user": ("only for this user; may be repeated", "只给此用户；可重复"),
     "opt.everybody": ("for all users again", "重新对所有人开放"),
-    "opt.node": ("exists on this node only; may be repeated", "只在此节点上存在；可重复"),
+    "opt.volume.node": ("exists on this node only; may be repeated", "只在此节点上存在；可重复"),
     "opt.all-nodes": ("exists on all nodes", "在所有节点上存在"),
     "opt.tier": ("a word to choose by, as fast or large", "便于选择的词，如 fast、large"),
     "opt.note": ("a line for people", "给人看的一行说明"),
@@ -323,6 +324,13 @@ HELP: dict[str, tuple[str, str]] = {
         "queued, but not started before danlu release",
         "提交但不启动，直到 danlu release",
     ),
+    "opt.node": ("only on this node; may be repeated", "只在此节点上；可重复"),
+    "opt.exclude": ("not on this node; may be repeated", "不在此节点上；可重复"),
+    "opt.label": ("only on nodes with this label; may be repeated", "只在有此标签的节点上；可重复"),
+    "opt.preemptible": (
+        "may be ended and queued again where others need its cards",
+        "其他任务需要它的卡时，可以被结束并重新排队",
+    ),
     "opt.script": (
         "a script instead of a command; words after the options are its arguments",
         "用脚本代替命令；选项之后的内容是它的参数",
@@ -413,4 +421,4 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.markdown": ("all commands as Markdown", "以 Markdown 输出全部命令"),
 }
 
-HELP |= PEOPLE
+HELP |= PEOPLE | SCHEDULING

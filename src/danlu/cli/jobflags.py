@@ -26,7 +26,7 @@ PLAIN = {
     "log-cap": "log_cap",
 }
 NUMBERS = {"cpus": "cpus", "priority": "priority", "retries": "retries", "count": "count"}
-FLAGS = {"split-output": "split_output", "held": "held"}
+FLAGS = {"split-output": "split_output", "held": "held", "preemptible": "preemptible"}
 WHENS = ("succeeded", "failed", "ended", "started")
 
 # What describes the caller's session rather than the work; and what the platform itself decides.
@@ -129,6 +129,12 @@ def _add_lists(job: dict[str, Any], args: Args) -> None:
     elif ports:
         parts = (given.replace(":", "=").partition("=") for given in ports)
         job["ports"] = {name: number(count or "1") for name, _, count in parts}
+    chosen = (("node", "only"), ("exclude", "exclude"), ("label", "labels"))
+    nodes = {
+        key: [_text(given, f"--{option}") for given in args.all(option)] for option, key in chosen
+    }
+    if any(nodes.values()):
+        job["nodes"] = {key: names for key, names in nodes.items() if names}
     after = [_dependency(_text(given, "--after")) for given in args.all("after")]
     if after:
         job["after"] = after

@@ -102,7 +102,9 @@ TEXTS: dict[str, tuple[str, str]] = {
         "--set {value!r}：任务中没有 {part!r} 这个位置",
     ),
     "gpu.down": ("down", "不可用"),
+    "gpu.drained": ("taken out", "已停用"),
     "gpu.free": ("free", "空闲"),
+    "gpu.reserved": ("reserved", "预留"),
     "gpu.used": ("used", "占用"),
     "gpus.head_index": ("GPU", "卡号"),
     "gpus.head_job": ("JOB", "任务"),
@@ -460,8 +462,9 @@ def t(key: str, **params: object) -> str:
 def everything() -> dict[str, tuple[str, str]]:
     """Also what only some commands say: it is not loaded before one of them speaks."""
     from danlu.cli.texts_people import PEOPLE
+    from danlu.cli.texts_scheduling import SCHEDULING
 
-    return TEXTS | PEOPLE
+    return TEXTS | PEOPLE | SCHEDULING
 
 
 def pick(source: Any, name: str) -> Any:

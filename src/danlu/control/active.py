@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from danlu.engines.api import Seen
 from danlu.sched.api import ANY, TaskPlace, TaskShape, Waiting
-from danlu.spec.job import JobSpec, Role
+from danlu.spec.job import ANY_NODE, JobSpec, NodeChoice, Role
 from danlu.store.rows import AttemptRow, EventRow, JobRow
 
 
@@ -45,10 +45,13 @@ def activate(row: JobRow, spec: JobSpec, limited: frozenset[str] = ANY) -> Activ
 
 def shapes_of(spec: JobSpec, limited: frozenset[str] = ANY) -> tuple[TaskShape, ...]:
     """`limited`: volumes that exist on some nodes only."""
-    return tuple(shape for role in spec.roles for shape in [shape_of(role, limited)] * role.count)
+    nodes = spec.nodes
+    return tuple(
+        shape for role in spec.roles for shape in [shape_of(role, limited, nodes)] * role.count
+    )
 
 
-def shape_of(role: Role, limited: frozenset[str] = ANY) -> TaskShape:
+def shape_of(role: Role, limited: frozenset[str] = ANY, nodes: NodeChoice = ANY_NODE) -> TaskShape:
     need = role.resources
     share = round(need.gpus.fraction * 1000) if need.gpus.fraction else 0
     return TaskShape(
@@ -58,8 +61,9 @@ def shape_of(role: Role, limited: frozenset[str] = ANY) -> TaskShape:
         share=share,
         model=need.gpus.model,
         volumes=limited and limited.intersection(mount.volume for mount in role.mounts),
-        include=frozenset(role.nodes) if role.nodes else ANY,
-        exclude=frozenset(role.exclude_nodes) if role.exclude_nodes else ANY,
+        labels=frozenset(nodes.labels) if nodes.labels else ANY,
+        include=frozenset(nodes.only) if nodes.only else ANY,
+        exclude=frozenset(nodes.exclude) if nodes.exclude else ANY,
     )
 
 

@@ -12,11 +12,12 @@ from danlu.control.active import Active, places_of
 from danlu.control.background import Background
 from danlu.control.driver import current, drive
 from danlu.control.launches import task_launches
+from danlu.control.ledger import ELSEWHERE
 from danlu.control.outcome import Outcome
 from danlu.control.rooms import Rooms, log, now
 from danlu.engines.api import Unreachable
 from danlu.engines.peers import ports_needed, wished_port
-from danlu.sched.api import Cause, CauseKind, Start
+from danlu.sched.api import Cause, CauseKind, Start, TaskPlace
 from danlu.spec.diagnose import describe
 from danlu.spec.ids import uuid7
 from danlu.spec.states import PLATFORM_RETRIES, Meaning, Reason, Retry, State, meaning
@@ -132,7 +133,8 @@ class Attempts:
         attempt.state, attempt.reason, attempt.detail = what.state, outcome.reason, outcome.detail
         attempt.ended_at = attempt.ended_at or now()
         row = job.row
-        if attempt.stop is None and self._tries_again(row, job.spec.retries, what):
+        self.rooms.ledger.release(target(attempt.id))
+        if self._tries_again(attempt, row, job.spec.retries, what):
             await self._requeue(job, attempt, outcome)
             return
         row.state, row.reason, row.detail = what.state, outcome.reason, outcome.detail
@@ -141,7 +143,11 @@ class Attempts:
         await self.rooms.persist(records.ended(row, attempt, actor, job.take_unwritten()))
         self._gone(job)
 
-    def _tries_again(self, row: JobRow, retries: int, what: Meaning) -> bool:
+    def _tries_again(self, attempt: AttemptRow, row: JobRow, retries: int, what: Meaning) -> bool:
+        if what.retry is Retry.ALWAYS:
+            return True
+        if attempt.stop is not None and not ends_for_others(attempt):
+            return False
         if what.retry is Retry.PLATFORM:
             row.faults += 1
             return row.faults <= PLATFORM_RETRIES
@@ -165,20 +171,39 @@ class Attempts:
         numbers: dict[str, int | float | str] = {"seconds": pause, "why_en": en, "why_zh": zh}
         cause = Cause(CauseKind.RETRY_PAUSE, numbers=numbers) if pause else None
         self.rooms.queue.add(job, cause)
+        self._move_on(job, attempt)
         self.rooms.bulletin.post(job.id)
         self.rooms.wake.set()
         if pause:
             asyncio.get_running_loop().call_later(pause, self._pause_over, job)
 
+    def _move_on(self, job: Active, attempt: AttemptRow) -> None:
+        """A job that was ended to go elsewhere starts there, if that place is still free."""
+        to = (attempt.stop or {}).get("to")
+        if to is None or not ends_for_others(attempt):
+            return
+        places = tuple(TaskPlace(p["node"], tuple(p["cards"]), int(p["share"])) for p in to)
+        if job.waiting is not None and self.rooms.ledger.has_room(job.shapes, places):
+            self.begin(job, Start(job.id, places))
+
     def _pause_over(self, job: Active) -> None:
         self.rooms.queue.refresh(job)
         self.rooms.wake.set()
 
-    async def stop(self, job: Active, by: str, why: Reason, grace: float | None) -> None:
+    async def stop(
+        self,
+        job: Active,
+        by: str,
+        why: Reason,
+        grace: float | None,
+        more: dict[str, Any] | None = None,
+    ) -> None:
         attempt = current(job)
         patience = job.spec.grace if grace is None else grace
-        stop = {"by": by, "why": why.value, "grace": patience}
-        before, attempt.stop = attempt.stop, attempt.stop or stop
+        stop = {"by": by, "why": why.value, "grace": patience, **(more or {})}
+        before = attempt.stop
+        # Who stops a job that is about to be queued again means it for good.
+        attempt.stop = stop if before is None or ends_for_others(attempt) else before
         try:
             await self.rooms.store.write(records.stopping(job.row, attempt, attempt.stop, now()))
         except BaseException:
@@ -231,6 +256,17 @@ class Attempts:
                 log.warning("%s is over its time limit: %s", job.row.ref, trouble)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, 2.0)
+
+
+def ends_for_others(attempt: AttemptRow) -> bool:
+    """It is being stopped, but will be queued again."""
+    why = (attempt.stop or {}).get("why")
+    return why is not None and meaning(Reason(why)).retry is Retry.ALWAYS
+
+
+def target(attempt_id: str) -> str:
+    """Under which name the ledger holds the place where a job goes that is being moved."""
+    return attempt_id + ELSEWHERE
 
 
 class _Masked(dict[str, str]):

@@ -22,7 +22,9 @@ from danlu.control.learning import REMEMBERED
 from danlu.control.outcome import Outcome
 from danlu.control.overtaking import tell_of_overtaking
 from danlu.control.planner import LOOKED_AT, Planner
+from danlu.control.reclaiming import Reclaiming
 from danlu.control.rooms import Rooms, log, now
+from danlu.control.rulebook import Rulebook
 from danlu.engines.api import Inventory, Observation, Unreachable
 from danlu.sched.api import Policy, Snapshot
 from danlu.spec.codec import from_values
@@ -30,6 +32,7 @@ from danlu.spec.defaults import Defaults
 from danlu.spec.states import Reason, State, meaning
 from danlu.store import attempts as attempt_store
 from danlu.store import jobs as job_store
+from danlu.store import rules as rule_store
 from danlu.store import volumes as volume_store
 from danlu.store.errors import StoreError
 from danlu.store.rows import AttemptRow, JobRow
@@ -41,9 +44,12 @@ Write = Callable[[records.Op], Awaitable[None]]
 class Controller:
     def __init__(self, rooms: Rooms, policy: Policy | None = None) -> None:
         self.rooms = rooms
-        self.planner = Planner(rooms, policy or rooms.settings.policy, rooms.settings.quotas)
+        if policy is not None:
+            rooms.rulebook = Rulebook(policy, rooms.settings.quotas)
+        self.planner = Planner(rooms)
         self._background = Background(rooms.deposed)
         self.attempts = Attempts(rooms, self._background, self._gone)
+        self.reclaiming = Reclaiming(rooms, self.attempts, self._background)
         self.dependencies = Dependencies(rooms, self._background, self._give_up)
         rooms.on_started = self.dependencies.changed
         self._cursor: str | None = None
@@ -66,6 +72,8 @@ class Controller:
         self._cursor = observation.cursor
         rooms.volumes.take_over(await rooms.store.read(volume_store.list_volumes))
         self._place_volumes()
+        rooms.rulebook.take_over(await rooms.store.read(rule_store.list_rules))
+        self.rules_changed()
         rows, tries = await rooms.store.read(_active)
         await self._adopt(rows, {attempt.id: attempt for attempt in tries}, observation)
         await self.dependencies.adopt(rows)
@@ -84,6 +92,7 @@ class Controller:
         by_job = {attempt.job_id: attempt for attempt in tries.values()}
         reports = {report.attempt_id: report for report in seen.seen}
         for row in rows:
+            row.queue = self.rooms.rulebook.real_queue(row.queue)
             job = activate(row, from_values(row.spec), self.rooms.volumes.limited)
             self.rooms.jobs[row.id] = job
             attempt = by_job.get(row.id)
@@ -120,6 +129,7 @@ class Controller:
         for row, job in zip(rows, jobs, strict=True):
             job.row = row
             row.spec = {}
+            row.queue = self.rooms.rulebook.real_queue(row.queue)
             self.rooms.jobs[row.id] = job
             self.planner.asked(job)
             self.rooms.bulletin.post(row.id)
@@ -180,11 +190,13 @@ class Controller:
                 continue
             begun = time.perf_counter()
             waiting = len(rooms.queue.waiting)
-            for start in self.planner.decide().starts:
+            decision = self.planner.decide()
+            for start in decision.starts:
                 job = rooms.jobs[start.job_id]
                 self.attempts.begin(job, start)
                 if start.overtook and job.attempt is not None:
                     self._background.spawn(tell_of_overtaking(rooms, job, start))
+            self.reclaiming.carry_out(decision)
             if LOOKED_AT < len(rooms.queue.waiting) < waiting:
                 rooms.wake.set()  # one pass does not look at all of a long queue
             # Requests that came in meanwhile are read before the next round; and a long queue,
@@ -271,6 +283,14 @@ class Controller:
                 job.shapes = shapes
                 rooms.queue.refresh(job)
         rooms.wake.set()
+
+    def rules_changed(self) -> None:
+        """Queues, quotas or nodes taken out: from now on it is decided by these."""
+        book = self.rooms.rulebook
+        self.planner.follow(book.policy, book.quotas)
+        self.rooms.ledger.drain(book.drained)
+        self.rooms.bulletin.post("")
+        self.rooms.wake.set()
 
     def _place_volumes(self) -> None:
         names = [node.name for node in self.rooms.ledger.nodes()]

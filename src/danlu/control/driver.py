@@ -193,7 +193,7 @@ async def _judge(
     decided = ruling(tasks, job.spec)
     task = decided.culprit if decided is not None else culprit(tasks)
     code = exit_code_of(task) if task is not None else 0
-    if attempt.stop is not None:
+    if attempt.stop is not None and not _was_done(attempt):
         return _stopped(job, attempt, code)
     if task is None:
         return Outcome(Reason.COMPLETED, {}, 0)
@@ -220,7 +220,15 @@ def _stopped(job: Active, attempt: AttemptRow, code: int | None) -> Outcome:
     if stop.get("why") == Reason.TIME_LIMIT:
         limit = format_duration(job.spec.time_limit or 0)
         return Outcome(Reason.TIME_LIMIT, {"limit": limit}, code)
+    if stop.get("why") in (Reason.PREEMPTED, Reason.MOVED):
+        return Outcome(Reason(stop["why"]), {"detail": stop.get("for", "")}, code)
     return Outcome(Reason.STOPPED_BY_USER, {"detail": stop.get("by", "")}, code)
+
+
+def _was_done(attempt: AttemptRow) -> bool:
+    """Ended by itself before it would have been ended for others: that must not be done again."""
+    at = (attempt.stop or {}).get("at")
+    return at is not None and attempt.ended_at is not None and attempt.ended_at < float(at)
 
 
 def _note_tasks(job: Active, attempt: AttemptRow, tasks: tuple[TaskSeen, ...]) -> None:

@@ -39,14 +39,16 @@ class Learning:
         end = attempt.ended_at or at
         run = max(0.0, end - attempt.started_at)
         row = job.row
-        self._book.ended(row.owner, row.name, job.shapes, job.spec.time_limit, run)
+        if attempt.stop is None and all(task["exit_code"] == 0 for task in attempt.tasks):
+            # What was stopped, or failed, says nothing about how long such a job runs.
+            self._book.ended(row.owner, row.name, job.shapes, job.spec.time_limit, run)
         self._charge(row, job.shapes, run, end)
 
-    def expected(self, job: Active) -> float | None:
+    def expected(
+        self, owner: str, name: str, shapes: tuple[TaskShape, ...], limit: float | None
+    ) -> float | None:
         """How long it will probably run; None: too few like it were seen."""
-        row = job.row
-        limit = job.spec.time_limit
-        return self._book.expected(row.owner, row.name, job.shapes, limit, CAREFUL)
+        return self._book.expected(owner, name, shapes, limit, CAREFUL)
 
     def told(self, job_id: str, eta: Eta | None, at: float) -> None:
         """Somebody was told when the job should start: the start will show how good that was."""

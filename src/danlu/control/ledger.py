@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from danlu.engines.api import Inventory, NodeInfo
 from danlu.sched.api import ANY, WHOLE, CardState, NodeState, TaskPlace, TaskShape
+from danlu.sched.place import Room
+
+ELSEWHERE = ">"
+"""Behind an attempt's id: the place where its job goes, while it is being moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class Ledger:
         self._used: dict[str, _Used] = {}
         self._states: dict[str, NodeState] = {}
         self._order: list[str] = []
+        self._ranks: dict[str, int] = {}
+        self._drained: frozenset[str] = ANY
         self._volumes: Mapping[str, frozenset[str]] = {}
 
     def learn(self, inventory: Inventory) -> bool:
@@ -35,6 +41,7 @@ class Ledger:
             return False
         self._nodes = nodes
         self._order = sorted(nodes)
+        self._ranks = {name: rank for rank, name in enumerate(nodes)}  # as the admin listed them
         self._states.clear()
         return True
 
@@ -42,6 +49,22 @@ class Ledger:
         """Node -> those of the volumes that exist on some nodes only."""
         self._volumes = volumes
         self._states.clear()
+
+    def drain(self, names: frozenset[str]) -> None:
+        """Nodes that an admin took out: what runs there goes on."""
+        self._drained = names
+        self._states.clear()
+
+    def has_room(self, shapes: Sequence[TaskShape], places: Sequence[TaskPlace]) -> bool:
+        """Whether all of these tasks could start at just these places now."""
+        if len(shapes) != len(places) or any(p.node not in self._nodes for p in places):
+            return False
+        room = Room(self.states())
+        for shape, place in zip(shapes, places, strict=True):
+            there = replace(shape, indexes=place.cards)
+            if room.place((there,), frozenset({place.node})) is None:
+                return False
+        return True
 
     def hold(
         self,
@@ -65,6 +88,17 @@ class Ledger:
             self._used[hold.place.node].add(hold, -1)
             self._states.pop(hold.place.node, None)
         return holds is not None
+
+    def moving(self) -> dict[tuple[str, int], int]:
+        """(node, card index) -> how much of it is kept for jobs that are being moved there."""
+        cards: dict[tuple[str, int], int] = {}
+        for name, holds in self._holds.items():
+            if name.endswith(ELSEWHERE):
+                for hold in holds:
+                    for index in hold.place.cards:
+                        key = (hold.place.node, index)
+                        cards[key] = cards.get(key, 0) + (hold.place.share or WHOLE)
+        return cards
 
     def nodes(self) -> list[NodeInfo]:
         return [self._nodes[name] for name in self._order]
@@ -101,7 +135,10 @@ class Ledger:
             max(0, node.memory - used.memory),
             cards,
             node.up,
+            drained=node.name in self._drained,
+            labels=frozenset(node.labels),
             volumes=self._volumes.get(node.name, ANY),
+            rank=self._ranks[node.name],
         )
 
 

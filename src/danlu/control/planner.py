@@ -9,32 +9,49 @@ from typing import overload
 from danlu.control.active import Active, places_of
 from danlu.control.driver import current
 from danlu.control.rooms import Rooms, now
+from danlu.control.tally import Books, add_up
 from danlu.sched.api import (
     Decision,
     Explanation,
     Policy,
+    QueuePolicy,
+    Quota,
     Quotas,
+    Reservation,
     Running,
     Snapshot,
     Start,
+    TaskShape,
     Waiting,
 )
 from danlu.sched.decide import decide
 from danlu.sched.explain import explain
 from danlu.sched.mix import MixLearner
+from danlu.sched.order import CERTAIN
+from danlu.sched.quota import Held, Tally
 
 LOOKED_AT = 1000  # jobs that one pass thinks about one by one
 
 
 class Planner:
-    def __init__(self, rooms: Rooms, policy: Policy, quotas: Quotas) -> None:
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+        self._learner: MixLearner | None = None
+        self.follow(rooms.rulebook.policy, rooms.rulebook.quotas)
+
+    def follow(self, policy: Policy, quotas: Quotas) -> None:
+        """These are the rules from now on."""
         self.policy = policy
         self.quotas = quotas
-        self._rooms = rooms
-        self._known: dict[str, tuple[float | None, Running]] = {}  # by attempt
+        self._known: dict[str, tuple[object, Running]] = {}  # by attempt
         self._memory: Mapping[str, object] = {}
+        self._reservations: tuple[Reservation, ...] = ()
         self._last: Decision | None = None  # of a pass after which everybody else waits
-        self._learner = MixLearner() if _learns(policy) else None
+        if self._learner is None and _learns(policy):
+            self._learner = MixLearner()
+        self._fair = _has_order(policy, "fair")
+        self._rooms.learning.half_life = _half_life(policy)
+        self._rooms.queue.expected = self._expected
 
     def snapshot(self) -> Snapshot:
         """A picture that stays as it is, whatever happens next."""
@@ -46,6 +63,7 @@ class Planner:
         rooms = self._rooms
         decision = decide(self._picture(rooms.queue.waiting, _Late(self._running)), self.policy)
         self._memory = decision.memory
+        self._reservations = decision.reservations
         self._last = None if decision.starts else decision
         return decision
 
@@ -69,6 +87,8 @@ class Planner:
             group=row.group,
             queue=row.queue,
             kind=row.kind,
+            time_limit=job.spec.time_limit,
+            preemptible=job.spec.preemptible,
         )
         decision = decide(self._picture([waiting], _Late(self._running)), self.policy)
         return decision.starts[0] if decision.starts else None
@@ -79,11 +99,27 @@ class Planner:
             for shape in job.shapes:
                 self._learner.add(shape)
 
+    def books(self) -> Books:
+        """What every card is doing: the one sum that all answers are made of."""
+        ledger = self._rooms.ledger
+        return add_up(
+            ledger.states(),
+            self._rooms.attempts.values(),
+            ledger.moving(),
+            self._reservations,
+            self.quotas,
+        )
+
+    def held(self) -> tuple[Mapping[str, Held], Mapping[str, Held]]:
+        """What users, and groups, have now."""
+        someone = Quotas(user=Quota(cards=0))  # nobody counts where nobody has a limit
+        tally = Tally(someone, self._rooms.ledger.states(), self._running())
+        return tally.users, tally.groups
+
     def _picture(self, waiting: Sequence[Waiting], running: Sequence[Running]) -> Snapshot:
         rooms = self._rooms
         at = now()
-        fair = _has_order(self.policy, "fair")
-        users, groups = rooms.learning.used(rooms.attempts.values(), at) if fair else ({}, {})
+        users, groups = rooms.learning.used(rooms.attempts.values(), at) if self._fair else ({}, {})
         return Snapshot(
             at,
             rooms.ledger.states(),
@@ -97,14 +133,27 @@ class Planner:
             memory=self._memory,
         )
 
+    def _expected(self, job: Active) -> float | None:
+        row = job.row
+        return self.expected(row.queue, row.owner, row.name, job.shapes, job.spec.time_limit)
+
+    def expected(
+        self, queue: str, owner: str, name: str, shapes: tuple[TaskShape, ...], limit: float | None
+    ) -> float | None:
+        """The run time a queue plans with, by what was learned; None: it goes by limits only."""
+        if self.policy.queue(queue).order in CERTAIN:
+            return None
+        return self._rooms.learning.expected(owner, name, shapes, limit)
+
     def _running(self) -> list[Running]:
         """One value a running job, made once."""
         known, fresh = self._known, {}
         for attempt_id, job in self._rooms.attempts.items():
-            started = current(job).started_at
+            attempt = current(job)
+            seen = attempt.started_at if attempt.stop is None else id(attempt.stop)
             kept = known.get(attempt_id)
-            if kept is None or kept[0] != started:
-                kept = (started, _running(job, self._rooms.learning.expected(job)))
+            if kept is None or kept[0] != seen:
+                kept = (seen, _running(job, self._expected(job)))
             fresh[attempt_id] = kept
         self._known = fresh
         return [running for _, running in fresh.values()]
@@ -141,6 +190,12 @@ def _has_order(policy: Policy, order: str) -> bool:
     return policy.name == order or any(r.order == order for r in policy.queues.values())
 
 
+def _half_life(policy: Policy) -> float:
+    """Past use is kept once for all queues, so the shortest memory of a fair queue holds."""
+    fair = [rules.half_life for rules in policy.queues.values() if rules.order == "fair"]
+    return min(fair, default=QueuePolicy().half_life)
+
+
 def _learns(policy: Policy) -> bool:
     return "learned" in {policy.place, *(rules.place for rules in policy.queues.values())}
 
@@ -150,6 +205,11 @@ def _running(job: Active, expected: float | None) -> Running:
     row = job.row
     since = attempt.started_at or attempt.created_at
     limit = job.spec.time_limit
+    end = since + limit if limit is not None else None
+    if attempt.stop is not None and attempt.stop.get("for"):
+        # What ends for others will soon be gone: the room is theirs, and nobody else takes it.
+        end = now() + float(attempt.stop.get("grace", job.spec.grace))
+        expected = None
     places = places_of(attempt)
     cards: dict[str, tuple[int, ...]] = {}
     for place in places:
@@ -160,7 +220,7 @@ def _running(job: Active, expected: float | None) -> Running:
         row.ref,
         row.owner,
         since,
-        since + limit if limit is not None else None,
+        end,
         cards,
         job.shapes,
         places,
@@ -170,4 +230,6 @@ def _running(job: Active, expected: float | None) -> Running:
         name=row.name,
         priority=row.priority,
         expected_end=None if expected is None else since + expected,
+        preemptible=job.spec.preemptible,
+        movable=job.spec.preemptible,
     )

@@ -42,6 +42,7 @@ class Queue:
             row.submitted_at,
             job.spec.time_limit,
             self.expected(job),
+            job.spec.preemptible,
         )
         insort(self.waiting, job.waiting, key=_order)
 

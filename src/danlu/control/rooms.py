@@ -16,6 +16,7 @@ from danlu.control.folders import Folders
 from danlu.control.learning import Learning
 from danlu.control.ledger import Ledger
 from danlu.control.queue import Queue
+from danlu.control.rulebook import Rulebook
 from danlu.control.settings import Settings
 from danlu.control.volumes import Volumes
 from danlu.engines.api import Engine
@@ -43,14 +44,15 @@ class Rooms:
     deposed: asyncio.Event = field(default_factory=asyncio.Event)
     on_started: Callable[[Active], None] = lambda job: None
     identities: Identities = field(init=False)
+    rulebook: Rulebook = field(init=False)
     volumes: Volumes = field(init=False)
     folders: Folders = field(init=False)
 
     def __post_init__(self) -> None:
         self.identities = Identities(self.store, self.settings.uids)
+        self.rulebook = Rulebook(self.settings.policy, self.settings.quotas)
         self.volumes = Volumes(self.settings)
         self.folders = Folders(self.settings, self.volumes)
-        self.queue.expected = self.learning.expected
 
     async def persist(self, op: Callable[[Tx], T]) -> T:
         """Writes what has happened: however long the database is away, it is not dropped."""

@@ -111,13 +111,14 @@ class Submitter:
         snapshot = self._controller.snapshot()
         last = max((job.seq for job in snapshot.waiting), default=0)
         blocked = Cause(CauseKind.HELD) if spec.held else await self._unmet(spec)
+        shapes = self._shapes(spec)
         waiting = Waiting(
             "preview",
             spec.name,
             owner,
             last + 1,
             spec.priority,
-            self._shapes(spec),
+            shapes,
             blocked,
             group=spec.group,
             queue=spec.queue,
@@ -125,6 +126,10 @@ class Submitter:
             name=spec.name,
             submitted=snapshot.now,
             time_limit=spec.time_limit,
+            expected=self._controller.planner.expected(
+                spec.queue, owner, spec.name, shapes, spec.time_limit
+            ),
+            preemptible=spec.preemptible,
         )
         queue = sorted([*snapshot.waiting, waiting], key=lambda job: job.order)
         return explain(replace_queue(snapshot, queue), self._controller.policy, "preview")
@@ -142,6 +147,9 @@ class Submitter:
 
     async def _resolve(self, spec: JobSpec, who: Principal, number: int, of: int) -> JobSpec:
         """Fills in the group, and turns what people call the jobs it waits for into ids."""
+        queue = self._controller.rooms.rulebook.real_queue(spec.queue)
+        if queue != spec.queue:
+            spec = replace(spec, queue=queue)
         if spec.group is None and who.groups:
             spec = replace(spec, group=rules.usual_group(who))
         if not spec.after:
@@ -198,11 +206,11 @@ class Submitter:
             Finding(
                 ("workdir",),
                 role.workdir,
-                "is in the server's own folder, which no task sees; /userhome is yours",
-                "在服务器自己的目录中，任务看不到；/userhome 是你的目录",
+                "leads to a folder that no task of yours sees; /userhome is yours",
+                "指向你的任务看不到的目录；/userhome 是你的目录",
             )
             for role in spec.roles
-            if rooms.volumes.hides(role.workdir, person)
+            if rooms.volumes.hides(role, person)
         ]
         nodes = [node.name for node in rooms.ledger.nodes()]
         return findings + rooms.volumes.findings(spec, person, nodes)
@@ -244,7 +252,7 @@ class Submitter:
         ]
 
     def _nodes(self, spec: JobSpec) -> list[Finding]:
-        named = [name for role in spec.roles for name in (*role.nodes, *role.exclude_nodes)]
+        named = [*spec.nodes.only, *spec.nodes.exclude]
         if not named:
             return []
         known = [node.name for node in self._controller.rooms.ledger.nodes()]

@@ -8,7 +8,7 @@ from typing import Any
 
 from danlu.engines.api import ImageProgress
 from danlu.spec.diagnose import describe
-from danlu.spec.states import Reason
+from danlu.spec.states import Reason, Retry, meaning
 from danlu.spec.units import format_duration, format_size
 from danlu.store.rows import EventRow
 
@@ -83,12 +83,27 @@ def pull_words(progress: ImageProgress) -> Pair:
 def _stop_requested(event: EventRow, data: dict[str, Any]) -> Pair:
     if data.get("why") == Reason.TIME_LIMIT:
         return "Its time limit is reached: being stopped", "达到时间上限，正在停止"
+    other = data.get("for", "")
+    if data.get("why") == Reason.PREEMPTED:
+        return (
+            f"{other} has a right to its lent cards: being ended, then queued again",
+            f"{other} 有权使用它借用的卡：正在结束，之后重新排队",
+        )
+    if data.get("why") == Reason.MOVED:
+        nodes = ", ".join(dict.fromkeys(str(place["node"]) for place in data.get("to", ())))
+        return (
+            f"Being moved to {nodes}, so that {other} can start",
+            f"正在移到 {nodes}，让 {other} 可以开始",
+        )
     return f"{event.actor} asked to stop it", f"{event.actor} 要求停止"
 
 
 def _requeued(event: EventRow, data: dict[str, Any]) -> Pair:
     en, zh, *_ = describe(Reason(data["reason"]), data.get("detail") or {})
     pause = float(data.get("pause") or 0)
+    if meaning(Reason(data["reason"])).retry is Retry.ALWAYS:
+        number = data["attempt"]
+        return f"{en} (attempt {number}), queued again", f"{zh}（第 {number} 次），重新排队"
     wait_en = f", tried again in {pause:g} s" if pause else ", tried again"
     wait_zh = f"，{pause:g} 秒后重试" if pause else "，重试"
     return f"{en} (attempt {data['attempt']}){wait_en}", f"{zh}（第 {data['attempt']} 次）{wait_zh}"
@@ -117,6 +132,13 @@ def _handed_over(event: EventRow, data: dict[str, Any]) -> Pair:
 def _restored(event: EventRow, data: dict[str, Any]) -> Pair:
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(float(data.get("made_at") or 0)))
     return f"Restored from a backup of {made}", f"从 {made} 的备份恢复"
+
+
+def _queue_changed(event: EventRow, data: dict[str, Any]) -> Pair:
+    return (
+        f"{event.actor} merged queue {data['from']} into {data['to']}: it waits there now",
+        f"{event.actor} 把队列 {data['from']} 并入 {data['to']}：现在在那里等待",
+    )
 
 
 def _unknown(event: EventRow, data: dict[str, Any]) -> Pair:
@@ -162,4 +184,5 @@ _WORDS = {
     "released": _released,
     "restored": _restored,
     "handed_over": _handed_over,
+    "queue_changed": _queue_changed,
 }

@@ -192,6 +192,7 @@ class NodeInfo:
     address: str = "127.0.0.1"
     up: bool = True
     note: str = ""
+    labels: tuple[str, ...] = ()  # what jobs may ask for
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,8 @@ def not_now(snapshot: Snapshot, room: Room, job: Waiting, shape: TaskShape, only
         "model": shape.model or " / ".join(sorted(shape.models)),
         "queue": job.queue if only is not None else "",
     }
+    if shape.include or shape.exclude or shape.labels or shape.volumes:
+        numbers["chosen"] = 1  # only some nodes will do, by its own choice
     full = shape.amount > 0 and not found.idle and not (shape.share and found.most_part)
     kind = CauseKind.CLUSTER_FULL if full else CauseKind.NO_ROOM
     return Cause(kind, Basis.VERIFIED, numbers)

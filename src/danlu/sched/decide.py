@@ -9,7 +9,9 @@ not stand in anybody's way.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from danlu.sched import consolidate
 from danlu.sched.api import (
     Decision,
     NodeState,
@@ -93,6 +95,8 @@ class Pass:
             self.limits = limits
             view = self._view(name, rules, jobs)
         filled = fill(view)
+        if rules.consolidate and filled.head is not None and not filled.moves:
+            filled = replace(filled, moves=consolidate.plan(view, filled.head))
         if rules.reclaim and filled.head is not None:
             self._preempts.extend(reclaim(view, filled))
         return filled
@@ -136,9 +140,8 @@ class Pass:
 def _nobody_competes(view: View) -> bool:
     """Whether starting everybody in order, if there is room for all, is what `fill` would do."""
     promised = view.memory is not None and bool(view.memory.entries)
-    alone = len(view.jobs) == 1 and view.rules.order == "fifo" and view.rules.lend
-    alone = alone and not promised
-    return alone or len(view.jobs) > _MANY or plain(view)
+    strict = view.rules.order == "fifo" and view.rules.lend and not promised
+    return strict or len(view.jobs) > _MANY or plain(view)
 
 
 def _all_start(view: View) -> bool:

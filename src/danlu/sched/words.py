@@ -193,6 +193,8 @@ def _cluster_full(n: Numbers) -> Pair:
     model = f"{n['model']} " if n.get("model") else ""
     where_en = f" in queue {n['queue']}" if n.get("queue") else ""
     where_zh = f"队列 {n['queue']} 中" if n.get("queue") else ""
+    if n.get("chosen"):
+        where_en, where_zh = f"{where_en} on the nodes it may use", f"{where_zh}它可用的节点上"
     cards, tasks = int(n["cards"]), int(n["tasks"])
     if n["share"]:
         need_en, need_zh = (
@@ -258,6 +260,11 @@ def _behind(n: Numbers) -> Pair:
 
 
 def _reserved(n: Numbers) -> Pair:
+    if not n.get("ref"):
+        return (
+            "The free room is planned for others, who would wait longer if it were taken now",
+            "空位已排给其他任务；现在占用会让它们等得更久",
+        )
     if not n.get("nodes"):
         return (
             f"The room is kept for {n['ref']}. Jobs that end before it starts may use it",

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from danlu.sdk import model
 from danlu.sdk.async_calls import AsyncCalls
 from danlu.sdk.async_people import AsyncPeople
+from danlu.sdk.async_scheduling import AsyncScheduling
 from danlu.sdk.async_wire import AsyncConnection, AsyncWire
 from danlu.sdk.calls import BASE, job_path
 from danlu.sdk.client import FINAL, SILENCE, WAIT_SLICE
@@ -181,6 +182,11 @@ class AsyncClient(AsyncCalls):
     def people(self) -> AsyncPeople:
         """Accounts, groups, tokens, invitations, the audit log."""
         return AsyncPeople(self)
+
+    @property
+    def scheduling(self) -> AsyncScheduling:
+        """Queues, quotas, nodes taken out, snapshots."""
+        return AsyncScheduling(self)
 
     # The place itself
 

@@ -237,6 +237,11 @@ class AsyncCalls:
         answer: model.Server = await self._get(f"{BASE}/server")
         return answer
 
+    async def cluster(self) -> model.Cluster:
+        """What all cards are doing, added up."""
+        answer: model.Cluster = await self._get(f"{BASE}/cluster")
+        return answer
+
     async def shutdown(self) -> list[model.Job]:
         """Ends the server; gives back the jobs whose tasks go on."""
         answer: list[model.Job] = (await self._post(f"{BASE}/server/shutdown", b"{}"))["running"]

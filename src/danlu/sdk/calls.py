@@ -249,6 +249,11 @@ class Calls:
         answer: model.Server = self._get(f"{BASE}/server")
         return answer
 
+    def cluster(self) -> model.Cluster:
+        """What all cards are doing, added up."""
+        answer: model.Cluster = self._get(f"{BASE}/cluster")
+        return answer
+
     def shutdown(self) -> list[model.Job]:
         """Ends the server; gives back the jobs whose tasks go on."""
         answer: list[model.Job] = self._post(f"{BASE}/server/shutdown", b"{}")["running"]

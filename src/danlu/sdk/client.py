@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from danlu.sdk.execution import Execution
     from danlu.sdk.logs import LogStream
     from danlu.sdk.people import People
+    from danlu.sdk.scheduling import Scheduling
     from danlu.sdk.stream import EventStream
     from danlu.sdk.websocket import WebSocket
     from danlu.sdk.wire import Answer
@@ -237,6 +238,13 @@ class Client(Calls):
         from danlu.sdk.people import People
 
         return People(self)
+
+    @property
+    def scheduling(self) -> Scheduling:
+        """Queues, quotas, nodes taken out, snapshots."""
+        from danlu.sdk.scheduling import Scheduling
+
+        return Scheduling(self)
 
     # The place itself
 

@@ -51,6 +51,17 @@ class AuditPage(TypedDict, total=False):
     next: int | None
 
 
+class CardCount(TypedDict, total=False):
+    """Cards, parts included: total = free + reserved + used + out."""
+
+    total: float
+    free: float
+    reserved: float
+    used: float
+    out: float
+    idle: float
+
+
 class CardHolder(TypedDict, total=False):
     """A running job that holds what the waiting one needs."""
 
@@ -69,6 +80,15 @@ class Cause(TypedDict, total=False):
     en: str
     zh: str
     numbers: dict[str, Any]
+
+
+class Cluster(TypedDict, total=False):
+    gpus: CardCount
+    lent: float
+    models: list[ModelCount]
+    nodes: list[NodeCount]
+    running: int
+    waiting: int
 
 
 class Conversion(TypedDict, total=False):
@@ -263,6 +283,21 @@ class Member(TypedDict, total=False):
     joined_at: float
 
 
+class Merged(TypedDict, total=False):
+    jobs: int
+    queue: Queue
+
+
+class ModelCount(TypedDict, total=False):
+    total: float
+    free: float
+    reserved: float
+    used: float
+    out: float
+    idle: float
+    model: str
+
+
 class NewInvite(TypedDict, total=False):
     id: str
     begins: str
@@ -292,6 +327,8 @@ class NewToken(TypedDict, total=False):
 class Node(TypedDict, total=False):
     name: str
     up: bool
+    drained: bool
+    labels: list[str]
     address: str
     cpus: float
     cpus_free: float
@@ -299,6 +336,16 @@ class Node(TypedDict, total=False):
     memory_free: int
     gpus: list[Gpu]
     note: str
+
+
+class NodeCount(TypedDict, total=False):
+    total: float
+    free: float
+    reserved: float
+    used: float
+    out: float
+    idle: float
+    node: str
 
 
 class NodeFit(TypedDict, total=False):
@@ -341,10 +388,40 @@ class Queue(TypedDict, total=False):
     name: str
     nodes: list[str]
     order: str
+    place: str
+    backfill: bool
+    max_wait: float | None
+    half_life: float
+    lend: bool
+    reclaim: bool
+    consolidate: bool
+    declared: str
+    merged: list[str]
+    waiting: int
+    running: int
 
 
 class QueueList(TypedDict, total=False):
     queues: list[Queue]
+
+
+class QuotaList(TypedDict, total=False):
+    quotas: list[QuotaView]
+
+
+class QuotaView(TypedDict, total=False):
+    of: str
+    name: str
+    gpus: float | None
+    models: dict[str, float]
+    cpus: float | None
+    memory: int | None
+    guaranteed: float
+    declared: str
+    used_gpus: float
+    used_models: dict[str, float]
+    used_cpus: float
+    used_memory: int
 
 
 class SecretNames(TypedDict, total=False):
@@ -367,6 +444,13 @@ class Server(TypedDict, total=False):
 class SignedUp(TypedDict, total=False):
     user: str
     status: str
+
+
+class SnapshotFile(TypedDict, total=False):
+    danlu: str
+    version: int
+    snapshot: dict[str, Any]
+    policy: dict[str, Any]
 
 
 class StreamEvent(TypedDict, total=False):

@@ -31,7 +31,9 @@ _SCHEDULER = ("order", "place", "backfill")
 _TIMES = ("max_wait", "half_life")
 _FLAGS = ("backfill", "lend", "reclaim", "consolidate")
 _QUEUE = ("order", "place", "nodes", *_FLAGS, *_TIMES, "settings")
-_QUOTA = ("gpus", "models", "cpus", "memory", "guaranteed")
+_SETTINGS = ("patience", "worth", "moves")
+_QUOTA = ("gpus", "models", "cpus", "memory")
+_GROUP_QUOTA = (*_QUOTA, "guaranteed")  # a share that is theirs is a group's, never a person's
 KEYS = ("scheduler", "queues", "quotas", "kinds")
 
 
@@ -63,7 +65,8 @@ class Schedules(Values):
 
     def _each(self, key: str, tables: Any) -> dict[str, Quota]:
         found = self._tables(key, tables)
-        return {name: self._quota(f"{key}.{name}", quota) for name, quota in found.items()}
+        known = _GROUP_QUOTA if key == "quotas.groups" else _QUOTA
+        return {name: self._quota(f"{key}.{name}", quota, known) for name, quota in found.items()}
 
     def _queue(self, key: str, table: dict[str, Any], usual: QueuePolicy) -> QueuePolicy:
         self._known(key, table, _QUEUE)
@@ -83,15 +86,23 @@ class Schedules(Values):
         settings = table.get("settings", {})
         if not isinstance(settings, dict):
             raise self._wrong(f"{key}.settings", settings, "write a table", "请写一个表")
+        self._known(f"{key}.settings", settings, _SETTINGS)
         changes["settings"] = {
-            name: self._number(f"{key}.settings.{name}", value) for name, value in settings.items()
+            name: self._setting(f"{key}.settings.{name}", name, value)
+            for name, value in settings.items()
         }
         return QueuePolicy(**changes)
 
-    def _quota(self, key: str, table: Any) -> Quota:
+    def _setting(self, key: str, name: str, value: Any) -> float:
+        """No patience at all is a choice: short work first, however long others wait."""
+        if name == "patience" and value == 0 and not isinstance(value, bool):
+            return 0.0
+        return self._number(key, value)
+
+    def _quota(self, key: str, table: Any, known: tuple[str, ...] = _QUOTA) -> Quota:
         if not isinstance(table, dict):
             raise self._wrong(key, table, f"write a [{key}] table", f"请写 [{key}] 表")
-        self._known(key, table, _QUOTA)
+        self._known(key, table, known)
         models = table.get("models", {})
         if not isinstance(models, dict):
             raise self._wrong(f"{key}.models", models, "write { A100 = 2 }", "请写 { A100 = 2 }")

@@ -28,6 +28,7 @@ from danlu.server.schedules import KEYS as SCHEDULING
 from danlu.server.schedules import Schedules
 from danlu.server.values import ConfigError, Values
 from danlu.spec.defaults import Defaults
+from danlu.spec.fields import read_name
 from danlu.spec.units import parse_duration, parse_size
 
 __all__ = [
@@ -200,7 +201,7 @@ class Reader(Values):
             key = f"nodes.{index}"
             if not isinstance(node, dict):
                 raise self._wrong(key, node, "write a [[nodes]] table", "请写 [[nodes]] 表")
-            self._known(key, node, ("name", "cpus", "memory", "gpus"))
+            self._known(key, node, ("name", "cpus", "memory", "gpus", "labels"))
             name = self._text(f"{key}.name", node.get("name", f"n{index + 1}"))
             memory = node.get("memory", machine_memory())
             nodes.append(
@@ -209,12 +210,21 @@ class Reader(Values):
                     self._number(f"{key}.cpus", node.get("cpus", machine_cpus())),
                     self._parsed(f"{key}.memory", memory, parse_size),
                     self._gpus(f"{key}.gpus", node["gpus"]) if "gpus" in node else (),
+                    labels=self._labels(f"{key}.labels", node["labels"])
+                    if "labels" in node
+                    else (),
                 )
             )
         names = [node.name for node in nodes]
         if len(set(names)) != len(names):
             raise self._wrong("nodes", names, "each node needs its own name", "节点名不能重复")
         return tuple(nodes)
+
+    def _labels(self, key: str, value: Any) -> tuple[str, ...]:
+        """As jobs can ask for them."""
+        if value is None:
+            return ()
+        return tuple(self._parsed(key, each, read_name) for each in self._texts(key, value))
 
     def _gpus(self, key: str, value: Any) -> tuple[tuple[str, int], ...]:
         """5 of one model as "5:RTX3090", or a list of such."""

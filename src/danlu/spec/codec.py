@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from danlu.spec.job import (
+    ANY_NODE,
     NO_FILES,
     After,
     Array,
@@ -19,6 +20,7 @@ from danlu.spec.job import (
     JobSpec,
     Kind,
     Mount,
+    NodeChoice,
     Processes,
     Resources,
     Role,
@@ -72,6 +74,10 @@ def to_values(spec: JobSpec) -> Values:
             spec.files.input,
             spec.files.append,
         ]
+    if spec.nodes is not ANY_NODE and spec.nodes != ANY_NODE:
+        values["nodes"] = [list(spec.nodes.only), list(spec.nodes.exclude), list(spec.nodes.labels)]
+    if spec.preemptible:
+        values["preemptible"] = True
     return values
 
 
@@ -116,10 +122,6 @@ def _role_values(role: Role) -> Values:
         values["min_failed"] = role.min_failed
     if role.min_succeeded:
         values["min_succeeded"] = role.min_succeeded
-    if role.nodes:
-        values["nodes"] = list(role.nodes)
-    if role.exclude_nodes:
-        values["exclude_nodes"] = list(role.exclude_nodes)
     return values
 
 
@@ -145,6 +147,8 @@ def from_values(values: Values) -> JobSpec:
         variables=Variables(get("variables", "danlu")),
         search=None if search is None else _search(search),
         files=Files(*values["files"]) if "files" in values else NO_FILES,
+        nodes=NodeChoice(*map(tuple, values["nodes"])) if "nodes" in values else ANY_NODE,
+        preemptible=get("preemptible", False),
     )
 
 
@@ -179,6 +183,4 @@ def _role(values: Values) -> Role:
         processes=Processes(get("processes", "one")),
         min_failed=get("min_failed", 1),
         min_succeeded=get("min_succeeded", 0),
-        nodes=tuple(get("nodes", ())),
-        exclude_nodes=tuple(get("exclude_nodes", ())),
     )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from danlu.spec.defaults import Defaults
 from danlu.spec.errors import NO_VALUE, Finding, Path
 from danlu.spec.job import (
+    ANY_NODE,
     NO_FILES,
     Command,
     GpuRequest,
@@ -87,6 +88,8 @@ class Completion:
             variables=request.variables or Variables.DANLU,
             search=request.search,
             files=request.files or NO_FILES,
+            nodes=request.nodes or ANY_NODE,
+            preemptible=bool(request.preemptible),
         )
 
     def check_job(self, roles: tuple[Role, ...]) -> None:
@@ -231,8 +234,6 @@ class Completion:
             processes=request.processes or Processes.ONE,
             min_failed=1 if request.min_failed is None else request.min_failed,
             min_succeeded=request.min_succeeded or 0,
-            nodes=request.nodes or (),
-            exclude_nodes=request.exclude_nodes or (),
         )
 
     def command(self, request: RoleRequest, path: Path) -> Command | None:

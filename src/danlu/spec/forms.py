@@ -13,7 +13,6 @@ from danlu.spec.job import Command, GpuRequest, RunAs
 MOST_WORDS = 10_000
 MOST_VARIABLES = 1_000
 MOST_GPUS = 4_096
-MOST_NODES = 1_000
 SMALLEST_FRACTION = 0.01
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
@@ -145,16 +144,6 @@ def read_words(value: object) -> tuple[str, ...]:
     words = [found.read(read_text, word, index) for index, word in enumerate(value)]
     found.done()
     return tuple(word for word in words if word is not None)
-
-
-def read_nodes(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise wrong(value, "is not a list of nodes; write [n1, n2]", "不是节点列表；请写 [n1, n2]")
-    bounded(value, MOST_NODES)
-    found = Collected()
-    names = [found.read(read_name, name, index) for index, name in enumerate(value)]
-    found.done()
-    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def bounded(value: list[Any] | Mapping[str, Any], most: int) -> None:

@@ -114,8 +114,6 @@ class Role:
     processes: Processes = Processes.ONE
     min_failed: int = 1  # so many failed tasks fail the job; 0: failed tasks never do
     min_succeeded: int = 0  # so many succeeded tasks end the job well; 0: all must have ended
-    nodes: tuple[str, ...] = ()  # the only ones its tasks may be placed on; none: any
-    exclude_nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +152,18 @@ NO_FILES = Files()
 
 
 @dataclass(frozen=True, slots=True)
+class NodeChoice:
+    """Which nodes will do; nothing named: all."""
+
+    only: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()  # the node has all of them
+
+
+ANY_NODE = NodeChoice()
+
+
+@dataclass(frozen=True, slots=True)
 class JobSpec:
     name: str
     kind: Kind
@@ -175,6 +185,8 @@ class JobSpec:
     variables: Variables = Variables.DANLU
     search: Search | None = None
     files: Files = NO_FILES
+    nodes: NodeChoice = ANY_NODE
+    preemptible: bool = False  # may be ended and queued again where others need its cards
 
     @property
     def tasks(self) -> int:

@@ -60,6 +60,8 @@ def to_native(spec: JobSpec) -> Values:
     values["files"] = {
         key: value for key, value in asdict(spec.files).items() if value not in (None, False)
     }
+    values["nodes"] = {key: list(names) for key, names in asdict(spec.nodes).items() if names}
+    values["preemptible"] = spec.preemptible or None
     return {key: value for key, value in values.items() if value not in (None, [], {})}
 
 
@@ -96,8 +98,6 @@ def _role(role: Role) -> Values:
     values["workdir"] = role.workdir
     values["processes"] = None if role.processes is Processes.ONE else role.processes.value
     values["min_succeeded"] = role.min_succeeded or None
-    values["nodes"] = list(role.nodes)
-    values["exclude_nodes"] = list(role.exclude_nodes)
     values = {key: value for key, value in values.items() if value not in (None, [], {})}
     if role.min_failed != 1:
         values["min_failed"] = role.min_failed

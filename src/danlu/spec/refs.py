@@ -11,8 +11,9 @@ from danlu.spec.ids import is_uuid
 from danlu.spec.job import Array
 
 NAME_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"
-_EVERY = re.compile(rf"({NAME_PATTERN})-\*", re.ASCII)
 """A job's name, and a queue's, group's or volume's. It may itself end in -<number>."""
+
+_EVERY = re.compile(rf"({NAME_PATTERN})-\*", re.ASCII)
 
 LARGEST_INDEX = 999_999_999
 MOST_INDEXES = 100_000

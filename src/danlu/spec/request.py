@@ -22,6 +22,7 @@ from danlu.spec.job import (
     GpuRequest,
     Kind,
     Mount,
+    NodeChoice,
     Processes,
     Search,
     Stdin,
@@ -71,7 +72,7 @@ _DURATION = (
     _text(pattern=r"^([0-9.]+ ?[wdhms]?)+$|^([0-9]+-)?[0-9]+(:[0-5][0-9]){0,2}$"),
 )
 _REFERENCE = _text(minLength=3, maxLength=256)
-_NODES = {"type": "array", "items": _NAME, "maxItems": forms.MOST_NODES}
+_NAMES = {"type": "array", "items": _NAME, "maxItems": ties.MOST_NODES}
 _WORD_LIST = {"type": "array", "items": _text(), "maxItems": forms.MOST_WORDS}
 
 Name = Annotated[str | None, _read(fields.read_name), _schema(_NAME)]
@@ -254,15 +255,6 @@ class RoleRequest(BaseModel):
         examples=[1],
     )
 
-    nodes: Annotated[tuple[str, ...] | None, _read(forms.read_nodes), _schema(_NODES)] = Field(
-        None,
-        description="The only nodes its tasks may be placed on. Left out: any of the queue's.",
-        examples=[["n1", "n2"]],
-    )
-    exclude_nodes: Annotated[tuple[str, ...] | None, _read(forms.read_nodes), _schema(_NODES)] = (
-        Field(None, description="Nodes its tasks may not be placed on.", examples=[["n3"]])
-    )
-
 
 class JobRequest(RoleRequest):
     """A job. Write the keys of its single role at the top, or several roles below `roles`.
@@ -435,6 +427,28 @@ class JobRequest(RoleRequest):
         description="Files the output is also written to and the input is read from, as the task"
         " sees them; %j is the job's number, %a the index in its array.",
         examples=[{"output": "train-%j.out"}],
+    )
+    nodes: Annotated[
+        NodeChoice | None,
+        _read(ties.read_nodes),
+        _schema(
+            _NAMES,
+            {
+                "type": "object",
+                "properties": {"only": _NAMES, "exclude": _NAMES, "labels": _NAMES},
+                "additionalProperties": False,
+            },
+        ),
+    ] = Field(
+        None,
+        description="Nodes that may be used: their names, or {only, exclude, labels}; a node has"
+        " all the labels.",
+        examples=[["n1", "n2"], {"exclude": ["n3"], "labels": ["infiniband"]}],
+    )
+    preemptible: Flag = Field(
+        None,
+        description="It may be ended and queued again where others need its cards: for work that"
+        " goes on from a checkpoint.",
     )
     id: Annotated[str | None, _read(fields.read_id), _schema(_text(format="uuid"))] = Field(
         None,

@@ -27,6 +27,7 @@ class Retry(StrEnum):
     NEVER = "never"  # trying again cannot help
     BUDGET = "budget"  # up to the job's own `retries`
     PLATFORM = "platform"  # not the job's fault: tried again without touching its budget
+    ALWAYS = "always"  # ended for others: queued again at once, however often
 
 
 class Reason(StrEnum):
@@ -59,6 +60,8 @@ class Reason(StrEnum):
     LAUNCH_FAILED = "launch_failed"
     LOST = "lost"
     MACHINE_RESTARTED = "machine_restarted"
+    PREEMPTED = "preempted"
+    MOVED = "moved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +265,18 @@ MEANINGS: dict[Reason, Meaning] = {
         "It runs again by itself; keep checkpoints so that little is lost",
         "平台会自动重新运行；保存检查点可减少损失",
         Retry.PLATFORM,
+    ),
+    Reason.PREEMPTED: Meaning(
+        State.STOPPED,
+        Retry.ALWAYS,
+        "Lent cards went back: {detail} has a right to them",
+        "借用的卡已归还：{detail} 有权使用",
+    ),
+    Reason.MOVED: Meaning(
+        State.STOPPED,
+        Retry.ALWAYS,
+        "Moved to another node, so that {detail} can start",
+        "移到其他节点，让 {detail} 可以开始",
     ),
 }
 

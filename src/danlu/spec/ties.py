@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from danlu.spec.errors import Wrong, wrong
 from danlu.spec.fields import LONGEST_PATH, choice, integer, read_flag, read_line, read_name
 from danlu.spec.forms import Collected, bounded
-from danlu.spec.job import After, Dependency, Files, Mount
+from danlu.spec.job import After, Dependency, Files, Mount, NodeChoice
 from danlu.spec.refs import every_of, parse_ref
 
 MOST_MOUNTS = 100
 MOST_PORTS = 64
 MOST_DEPENDENCIES = 1_000
+MOST_NODES = 1_000
 UNNAMED_PORTS = "main"
 """The label of ports that were only counted (`ports: 2`)."""
 
@@ -235,3 +236,31 @@ def read_files(value: object) -> Files:
     append = flag is not None and found.read(read_flag, flag, "append")
     found.done()
     return Files(names["output"], names["error"], names["input"], bool(append))
+
+
+# Nodes
+
+
+def read_nodes(value: object) -> NodeChoice:
+    if isinstance(value, list):
+        value = {"only": value}
+    if not isinstance(value, Mapping):
+        raise wrong(
+            value,
+            "does not name nodes; write [n1, n2], or {only: [n1], exclude: [n2], labels: [ib]}",
+            "不是节点；请写 [n1, n2]，或 {only: [n1], exclude: [n2], labels: [ib]}",
+        )
+    found = Collected()
+    found.keys(value, ("only", "exclude", "labels"))
+    lists = [_names(value.get(key), key, found) for key in ("only", "exclude", "labels")]
+    found.done()
+    return NodeChoice(*lists)
+
+
+def _names(value: object, key: str, found: Collected) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    items = value if isinstance(value, list) else [value]
+    bounded(items, MOST_NODES)
+    names = [found.read(read_name, item, key) for item in items]
+    return tuple(dict.fromkeys(name for name in names if name is not None))

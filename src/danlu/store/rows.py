@@ -165,6 +165,16 @@ class VolumeRow:
 
 
 @dataclass(slots=True)
+class RuleRow:
+    """A rule of scheduling that an admin set while the server ran."""
+
+    kind: str  # see control.rulebook.Kind
+    name: str
+    content: dict[str, Any]
+    at: float
+
+
+@dataclass(slots=True)
 class TokenRow:
     id: str
     user_id: str

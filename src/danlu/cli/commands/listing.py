@@ -1,4 +1,4 @@
-"""`danlu jobs`, `danlu nodes`, `danlu gpus`."""
+"""`danlu jobs`, `nodes`, `gpus`, `cluster`; `drain` and `resume` of nodes."""
 
 from __future__ import annotations
 
@@ -129,17 +129,65 @@ def nodes(session: Session, args: Args) -> int:
     return 0
 
 
+def drain(session: Session, args: Args) -> int:
+    return _take(session, args, True)
+
+
+def resume(session: Session, args: Args) -> int:
+    return _take(session, args, False)
+
+
+def _take(session: Session, args: Args, out: bool) -> int:
+    found = [session.client.scheduling.drain(name, out=out) for name in args.words]
+    if session.json:
+        return session.print_json({"nodes": found})
+    for node in found:
+        busy = sum(1 for card in node["gpus"] if card["state"] == "used")
+        told = t("nodes.out", node=node["name"], count=busy) if out else ""
+        sys.stdout.write((told or t("nodes.back", node=node["name"])) + "\n")
+    return 0
+
+
+def cluster(session: Session, args: Args) -> int:
+    """Every card is counted once: the columns add up."""
+    found = session.client.cluster()
+    if session.json:
+        return session.print_json(found)
+    counts = ["total", "free", "reserved", "used", "out", "idle"]
+    rows = [[line["model"], *_counts(line, counts)] for line in found["models"]]
+    if len(rows) != 1:
+        rows.append([t("cluster.all"), *_counts(found["gpus"], counts)])
+    heads = [t(f"cluster.head_{name}") for name in ("model", *counts)]
+    write_table(heads, rows, right=" >>>>>>")
+    if found["lent"]:
+        sys.stdout.write(t("cluster.lent", count=number(found["lent"])) + "\n")
+    words = t("cluster.jobs", running=found["running"], waiting=found["waiting"])
+    sys.stdout.write(words + "\n")
+    return 0
+
+
+def _counts(line: model.CardCount | model.ModelCount, names: list[str]) -> list[str]:
+    values: dict[str, object] = dict(line)
+    return [number(float(str(values[name]))) for name in names]
+
+
 def _node_row(node: model.Node) -> list[str]:
     cards = node.get("gpus") or []
     free = sum(1 for card in cards if card.get("state") == "free")
     return [
         node["name"],
-        t("nodes.up") if node.get("up") else t("nodes.down"),
+        t(f"nodes.{_node_state(node)}"),
         f"{free}/{len(cards)}",
         f"{number(node.get('cpus_free'))}/{number(node.get('cpus'))}",
         f"{size(node.get('memory_free'))}/{size(node.get('memory'))}",
         str(pick(node, "note") or node.get("note") or _models(cards)),
     ]
+
+
+def _node_state(node: model.Node) -> str:
+    if not node.get("up"):
+        return "down"
+    return "drained" if node.get("drained") else "up"
 
 
 def _models(cards: list[model.Gpu]) -> str:

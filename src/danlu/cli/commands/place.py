@@ -1,4 +1,4 @@
-"""`danlu up`, `down`, `check`: the platform on this machine."""
+"""`danlu up`, `down`, `check`: the platform here. `snapshot`, `replay`: what it decided on."""
 
 from __future__ import annotations
 
@@ -25,6 +25,14 @@ def up(session: Session, args: Args) -> NoReturn:
 
 def check(session: Session, args: Args) -> NoReturn:
     become("danlu.server.check", args, session.json)
+
+
+def snapshot(session: Session, args: Args) -> int:
+    return session.print_json(session.client.scheduling.snapshot())
+
+
+def replay(session: Session, args: Args) -> NoReturn:
+    become("danlu.server.replay", args, session.json)
 
 
 def become(module: str, args: Args, json: bool) -> NoReturn:

@@ -17,7 +17,11 @@ def names(client: Any) -> list[str]:
 
 def nodes_of(client: Any) -> dict[str, list[str]]:
     """Queue -> the names of its nodes."""
-    return {str(queue["name"]): list(queue["nodes"]) for queue in client.queues()}
+    queues = {str(queue["name"]): list(queue["nodes"]) for queue in client.queues()}
+    if all(queues.values()):
+        return queues
+    every = [str(node["name"]) for node in client.nodes()]  # a queue that names none has them all
+    return {name: nodes or every for name, nodes in queues.items()}
 
 
 def find(client: Any, asked: str) -> str:

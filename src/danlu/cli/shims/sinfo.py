@@ -171,6 +171,8 @@ def _grouped(nodes: list[dict[str, Any]], by_node: bool) -> list[list[dict[str, 
 def state(node: dict[str, Any]) -> str:
     if not node.get("up", True):
         return "down"
+    if node.get("drained"):
+        return "drained"
     used = node["cpus"] - node["cpus_free"]
     cards = node.get("gpus") or []
     busy = sum(card["state"] == "used" for card in cards)
@@ -181,14 +183,14 @@ def state(node: dict[str, Any]) -> str:
     return "allocated" if node["cpus_free"] < 1 else "mixed"
 
 
-_SHORT = {"allocated": "alloc", "mixed": "mix"}
+_SHORT = {"allocated": "alloc", "mixed": "mix", "drained": "drain"}
 
 
 def value(letter: str, queue: str, nodes: list[dict[str, Any]]) -> str:
     first = nodes[0]
     states = [state(node) for node in nodes]
     busy = sum(one in ("allocated", "mixed") for one in states)
-    idle, other = states.count("idle"), states.count("down")
+    idle, other = states.count("idle"), states.count("down") + states.count("drained")
     cpus = [int(sum(node[key] for node in nodes)) for key in ("cpus", "cpus_free")]
     found: dict[str, Any] = {
         "P": f"{queue}*" if queue == "default" else queue,

@@ -17,6 +17,7 @@ class NodeConfig:
     memory: int
     gpus: tuple[tuple[str, int], ...] = ()  # (model, how many)
     address: str = "127.0.0.1"
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ class LocalEngine:
                 GpuInfo(card.index, card.model, real.uuid, real.memory, real.healthy, real.note)
                 for card, real in zip(cards, self._real[first:], strict=False)
             )
-        return NodeInfo(node.name, node.cpus, node.memory, cards, node.address)
+        return NodeInfo(node.name, node.cpus, node.memory, cards, node.address, labels=node.labels)
 
     def _grounded(self) -> Ground:
         if self._ground is None:

@@ -70,7 +70,7 @@ class _Job:
             if values:
                 draft.put(("env",), values, ("envs",))
         roles = self._roles(kind)
-        self._nodes(roles)
+        self._nodes()
         self._success(kind, roles)
         for key, (en, zh) in NOTED.items():
             keys.note(key, en, zh)
@@ -155,14 +155,10 @@ class _Job:
                 self._unused(role)
         return counts
 
-    def _nodes(self, roles: Mapping[str, int]) -> None:
+    def _nodes(self) -> None:
         names = self.keys.text("node_names")
-        if not names or not names.strip():
-            return
-        put_nodes(self.draft, "nodes", names, self.site, ("node_names",))
-        chosen = self.draft.values.pop("nodes", None)
-        for role in roles if chosen else ():
-            self.draft.put(("roles", role, "nodes"), chosen, ("node_names",))
+        if names and names.strip():
+            put_nodes(self.draft, "only", names, self.site, ("node_names",))
 
     def _count(self, role: str) -> int:
         found: int | None = None

@@ -30,7 +30,7 @@ def put_nodes(draft: Draft, native: str, text: str, site: Site, key: Path) -> No
             f"这里没有节点 {listed}；略过",
         )
     if here:
-        draft.put((native,), here, key)
+        draft.put(("nodes", native), here, key)
 
 
 def read_names(value: object) -> list[str]:

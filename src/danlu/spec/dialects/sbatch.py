@@ -41,7 +41,7 @@ USUAL_NAME = "sbatch"
 _LONGEST = 32_768
 """Letters of one line of options. None needs that many, and reading a million takes its time."""
 
-_NODES = {"nodelist": "nodes", "exclude": "exclude_nodes"}
+_NODES = {"nodelist": "only", "exclude": "exclude"}
 _SHELLS = ("bash", "sh", "zsh", "ksh", "dash")
 _PLAIN_SHELLS = ("bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh")
 

@@ -1,0 +1,187 @@
+"""`danlu queue`, `danlu quota`: who may use which nodes, by which rules, and how much at once."""
+
+from __future__ import annotations
+
+import sys
+
+from danlu.cli import codes
+from danlu.cli.formats import duration, number, size
+from danlu.cli.options import UsageError
+from danlu.cli.table import write_table
+from danlu.cli.texts import t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from danlu.cli.options import Args
+    from danlu.cli.session import Session
+    from danlu.sdk import model
+
+_QUEUE_WORDS = {"list": 0, "set": 1, "remove": 1, "merge": 2}
+_QUOTA_WORDS = {"list": 0, "set": 2, "remove": 2}
+_SWITCHES = ("backfill", "lend", "reclaim", "consolidate")
+_NONE = "none"
+
+
+def queue(session: Session, args: Args) -> int:
+    verb, *words = args.words
+    if _QUEUE_WORDS.get(verb) != len(words):
+        raise UsageError("usage.too_few", "queue", arguments=args.command.arguments)
+    scheduling = session.client.scheduling
+    found: Any
+    if verb == "list":
+        found = {"queues": scheduling.queues()}
+    elif verb == "set":
+        found = scheduling.set_queue(words[0], **_rules(args))
+    elif verb == "merge":
+        found = scheduling.merge_queue(words[0], words[1])
+    else:
+        found = {"queues": scheduling.remove_queue(words[0])}
+    if session.json:
+        return session.print_json(found)
+    if verb == "merge":
+        told = t("queue.merged", name=words[0], into=words[1], count=found["jobs"])
+        sys.stdout.write(told + "\n")
+    elif verb == "remove":
+        sys.stdout.write(t("queue.gone", name=words[0]) + "\n")
+    else:
+        _write_queues(found["queues"] if verb == "list" else [found])
+    return codes.OK
+
+
+def _rules(args: Args) -> dict[str, Any]:
+    """The options as the API's keys; what was not given is left as it is."""
+    values: dict[str, Any] = {}
+    for option in ("order", "place", "max-wait", "half-life"):
+        given = args.get(option)
+        if given is not None:
+            values[option.replace("-", "_")] = None if given == _NONE else given
+    for option in _SWITCHES:
+        given = args.get(option)
+        if given is not None:
+            values[option] = _switch(option, given)
+    if args.flag("node"):
+        values["nodes"] = args.all("node")
+    if args.flag("all-nodes"):
+        if args.flag("node"):
+            raise UsageError("usage.not_both", "queue", one="--node", other="--all-nodes")
+        values["nodes"] = None
+    return values
+
+
+def _switch(option: str, given: str) -> bool:
+    if given not in ("yes", "no"):
+        raise UsageError("queue.yes_or_no", "queue", option=f"--{option}", value=given)
+    return given == "yes"
+
+
+def _write_queues(queues: list[model.Queue]) -> None:
+    heads = ["name", "nodes", "order", "place", "rules", "waiting", "running", "declared"]
+    write_table(
+        [t(f"queue.head_{head}") for head in heads],
+        [_queue_row(each) for each in queues],
+        right="     >>",
+    )
+
+
+def _queue_row(found: model.Queue) -> list[str]:
+    rules = [t(f"queue.is_{name}") for name in ("reclaim", "consolidate") if found.get(name)]
+    rules += [t(f"queue.not_{name}") for name in ("backfill", "lend") if not found.get(name)]
+    if found["max_wait"] is not None:
+        rules.append(t("queue.max_wait", time=duration(found["max_wait"])))
+    name = found["name"]
+    if found["merged"]:
+        name += f" (+ {', '.join(found['merged'])})"
+    return [
+        name,
+        ", ".join(found["nodes"]) or t("volume.all_nodes"),
+        found["order"],
+        found["place"],
+        ", ".join(rules) or "-",
+        str(found["waiting"]),
+        str(found["running"]),
+        t(f"queue.from_{found['declared'].replace('-', '_')}"),
+    ]
+
+
+def quota(session: Session, args: Args) -> int:
+    verb, *words = args.words
+    if _QUOTA_WORDS.get(verb) != len(words):
+        raise UsageError("usage.too_few", "quota", arguments=args.command.arguments)
+    if words and words[0] not in ("user", "group"):
+        raise UsageError("quota.whose", "quota", word=words[0])
+    scheduling = session.client.scheduling
+    if verb == "list":
+        found = scheduling.quotas()
+    elif verb == "set":
+        limits = _limits(args)
+        if not limits:
+            raise UsageError("quota.no_limit", "quota")
+        found = scheduling.set_quota(words[0], words[1], **limits)
+    else:
+        found = scheduling.remove_quota(words[0], words[1])
+    if session.json:
+        return session.print_json({"quotas": found})
+    if not found:
+        sys.stdout.write(t("quota.none") + "\n")
+        return codes.OK
+    heads = ["of", "name", "gpus", "models", "cpus", "memory", "guaranteed", "declared"]
+    write_table([t(f"quota.head_{head}") for head in heads], [_quota_row(each) for each in found])
+    return codes.OK
+
+
+def _limits(args: Args) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for option in ("gpus", "cpus", "guaranteed"):
+        given = args.get(option)
+        if given is not None:
+            values[option] = None if given == _NONE else _number(f"--{option}", given)
+    memory = args.get("memory")
+    if memory is not None:
+        values["memory"] = None if memory == _NONE else memory
+    models = args.all("model")
+    if models:
+        values["models"] = {} if models == [_NONE] else dict(_model(given) for given in models)
+    return values
+
+
+def _model(given: str) -> tuple[str, float]:
+    name, equals, count = given.rpartition("=")
+    if not equals or not name:
+        raise UsageError("quota.model", "quota", value=given)
+    return name, _number("--model", count)
+
+
+def _number(option: str, given: str) -> float:
+    try:
+        return float(given)
+    except ValueError:
+        raise UsageError("usage.not_a_number", "quota", option=option, value=given) from None
+
+
+def _quota_row(found: model.QuotaView) -> list[str]:
+    used = found["used_models"]
+    models = [
+        f"{model} {number(_of(used, model))}/{number(most)}"
+        for model, most in found["models"].items()
+    ]
+    return [
+        t(f"quota.{found['of']}"),
+        t("quota.everybody") if found["name"] == "*" else found["name"],
+        _share(number(found["used_gpus"]), number(found["gpus"])),
+        ", ".join(models) or "-",
+        _share(number(found["used_cpus"]), number(found["cpus"])),
+        _share(size(found["used_memory"]), size(found["memory"])),
+        number(found["guaranteed"]) if found["guaranteed"] else "-",
+        t(f"queue.from_{found['declared']}"),
+    ]
+
+
+def _of(used: dict[str, float], model: str) -> float:
+    """A model is called by the end of its name."""
+    return sum(count for name, count in used.items() if name.lower().endswith(model.lower()))
+
+
+def _share(used: str, most: str) -> str:
+    return "-" if most == "-" else f"{used}/{most}"

@@ -1,0 +1,309 @@
+"""The policies that are measured are the ones a server runs: chosen by name in danlu.toml."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from danlu.sched.order import ORDERS
+from danlu.sched.orders import ORDERS as PLACES
+from tests.api.lab import Job, Lab, eventually
+from tests.api.society import Society, Someone
+from tests.support.server import DanluServer
+
+SMALL: dict[str, Any] = {"cpus": 0.1, "memory": "64M"}
+LONG = {"command": "sleep 1000", **SMALL}
+
+
+def node(name: str, gpus: str, more: str = "") -> str:
+    return f'[[nodes]]\nname = "{name}"\ncpus = 8\nmemory = "8G"\ngpus = "{gpus}"\n{more}\n'
+
+
+@contextmanager
+def lab(folder: Path, *config: str) -> Iterator[Lab]:
+    server = DanluServer(folder / "data", "\n".join(("server.circle_of_trust = true", *config)))
+    server.start()
+    try:
+        yield Lab(server)
+    finally:
+        server.cleanup()
+
+
+@contextmanager
+def people(lab: Lab) -> Iterator[Society]:
+    society = Society(lab)
+    try:
+        yield society
+    finally:
+        society.close()
+
+
+def where(lab: Lab, job: Job) -> list[str]:
+    found: list[str] = lab.until(job, "running")["nodes"]
+    return found
+
+
+def in_order_of_start(lab: Lab, *jobs: Job) -> list[str]:
+    ended = [lab.wait(job) for job in jobs]
+    return [job["name"] for job in sorted(ended, key=lambda job: job["started_at"])]
+
+
+def stop(lab: Lab, job: Job) -> None:
+    assert lab.http.post(f"/jobs/{job['id']}/stop", json={"now": True}).status_code == 200
+
+
+# -- who is next ----------------------------------------------------------------------------------
+
+
+def come_first_goes_first(lab: Lab) -> None:
+    first = lab.until(lab.submit(gpus=1, **LONG), "running")
+    jobs = [lab.submit(name=name, command="sleep 0.1", gpus=1, **SMALL) for name in ("b", "a")]
+    high = lab.submit(name="high", command="sleep 0.1", gpus=1, priority=5, **SMALL)
+    stop(lab, first)
+    assert in_order_of_start(lab, *jobs, high) == ["high", "b", "a"]
+
+
+def what_ends_before_the_first_may_start_goes_before_it(lab: Lab) -> None:
+    """One card of two is in use for an hour; who needs both waits, and nobody delays him."""
+    first = lab.until(lab.submit(gpus=1, time_limit="1h", **LONG), "running")
+    both = lab.submit(name="both", gpus=2, command="true", time_limit="1h", **SMALL)
+    late = lab.submit(name="late", gpus=1, time_limit="5h", command="true", **SMALL)
+    soon = lab.submit(name="soon", gpus=1, time_limit="10m", command="true", **SMALL)
+    assert lab.wait(soon)["state"] == "succeeded"
+    assert [lab.show(job)["state"] for job in (both, late)] == ["queued", "queued"]
+    told = [event["kind"] for event in lab.events(both)]
+    assert "overtaken" in told
+    stop(lab, first)
+    assert in_order_of_start(lab, both, late) == ["both", "late"]
+
+
+def fifo(lab: Lab) -> None:
+    what_ends_before_the_first_may_start_goes_before_it(lab)
+    two = lab.until(lab.submit(gpus=1, **LONG), "running")
+    come_first_goes_first(lab)
+    stop(lab, two)
+
+
+def easy(lab: Lab) -> None:
+    what_ends_before_the_first_may_start_goes_before_it(lab)
+
+
+def fair(lab: Lab) -> None:
+    """Who used cards of late goes behind who did not."""
+    with people(lab) as society:
+        busy, idle = society.person(), society.person()
+        first = busy.submit(**LONG, gpus=2, held=False)
+        lab.until(first, "running")
+        mine = busy.submit(name="busy", command="sleep 0.1", gpus=2, held=False, **SMALL)
+        theirs = idle.submit(name="idle", command="sleep 0.1", gpus=2, held=False, **SMALL)
+        stop(lab, first)
+        assert in_order_of_start(lab, mine, theirs) == ["idle", "busy"]
+
+
+def short_first(lab: Lab) -> None:
+    first = lab.until(lab.submit(gpus=2, time_limit="1h", **LONG), "running")
+    job = {"command": "sleep 0.1", "gpus": 2, **SMALL}
+    long = lab.submit(name="long", time_limit="10h", **job)
+    short = lab.submit(name="short", time_limit="5m", **job)
+    stop(lab, first)
+    assert in_order_of_start(lab, long, short) == ["short", "long"]
+
+
+ORDER_ACTS: dict[str, Callable[[Lab], None]] = {
+    "fifo": fifo,
+    "easy": easy,
+    "fair": fair,
+    "short-first": short_first,
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_server_runs_each_order_by_its_name(order: str, tmp_path: Path) -> None:
+    with lab(tmp_path, f'scheduler.order = "{order}"', node("n1", "2:RTX3090")) as running:
+        ORDER_ACTS[order](running)
+
+
+# -- where ----------------------------------------------------------------------------------------
+
+
+def tight(lab: Lab) -> None:
+    """The smallest hole that is large enough."""
+    jobs = [lab.submit(gpus=1, **LONG) for _ in range(2)]
+    assert [where(lab, job) for job in jobs] == [["small"], ["small"]]
+
+
+def learned(lab: Lab) -> None:
+    """Whoever needs four cards on one node still finds them."""
+    jobs = [lab.submit(gpus=1, **LONG) for _ in range(2)]
+    jobs.append(lab.submit(gpus=4, **LONG))
+    assert [where(lab, job) for job in jobs] == [["small"], ["small"], ["large"]]
+
+
+def spread(lab: Lab) -> None:
+    jobs = [lab.submit(gpus=1, **LONG) for _ in range(4)]
+    assert [where(lab, job)[0] for job in jobs[:2]] == ["large", "large"]
+    assert {where(lab, job)[0] for job in jobs[2:]} == {"large", "small"}
+
+
+def server(lab: Lab) -> None:
+    """As the admin listed them."""
+    assert where(lab, lab.submit(gpus=1, **LONG)) == ["large"]
+
+
+def card(lab: Lab) -> None:
+    """The rare model stays free."""
+    assert where(lab, lab.submit(gpus=1, **LONG)) == ["large"]
+    assert where(lab, lab.submit(gpus="1:T4", **LONG)) == ["small"]
+
+
+def person(lab: Lab) -> None:
+    """Beside one's own work, and away from that of others."""
+    with people(lab) as society:
+        other = society.person()
+        first = lab.submit(gpus=1, nodes=["large"], **LONG)
+        assert where(lab, first) == ["large"]
+        assert where(lab, lab.submit(gpus=1, **LONG)) == ["large"]
+        assert where(lab, other.submit(gpus=1, held=False, **LONG)) == ["small"]
+
+
+PLACE_ACTS: dict[str, Callable[[Lab], None]] = {
+    "tight": tight,
+    "spread": spread,
+    "server": server,
+    "card": card,
+    "person": person,
+    "learned": learned,
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_server_places_by_each_order_by_its_name(place: str, tmp_path: Path) -> None:
+    models = {"card": "2:T4"}
+    nodes = node("large", "4:RTX3090"), node("small", models.get(place, "2:RTX3090"))
+    with lab(tmp_path, f'scheduler.place = "{place}"', *nodes) as running:
+        PLACE_ACTS[place](running)
+
+
+# -- what is lent comes back ----------------------------------------------------------------------
+
+SHARES = """
+[quotas.groups.owners]
+guaranteed = 2
+[queues.default]
+"""
+
+
+def two_groups(society: Society) -> tuple[Someone, Someone]:
+    for name in ("owners", "guests"):
+        society.admin.do("POST", "/groups", {"name": name})
+    return society.person("owners"), society.person("guests")
+
+
+def test_lent_cards_come_back_by_ending_preemptible_work_and_both_are_told(tmp_path: Path) -> None:
+    with (
+        lab(tmp_path, SHARES, "reclaim = true", node("n1", "2:RTX3090")) as running,
+        people(running) as society,
+    ):
+        owner, guest = two_groups(society)
+        job = {"held": False, "gpus": 1, **LONG}
+        kept = guest.submit(**job, name="kept")
+        running.until(kept, "running")
+        lent = guest.submit(**job, name="lent", preemptible=True)
+        running.until(lent, "running")
+        mine = owner.submit(**job, name="mine")
+        running.until(mine, "running")
+        again = running.until(lent, "queued")
+        assert again["attempt"] == 1
+        told = [event["en"] for event in running.events(lent)]
+        assert (
+            f"{mine['ref']} has a right to its lent cards: being ended, then queued again" in told
+        )
+        assert (
+            f"Lent cards went back: {mine['ref']} has a right to them (attempt 1), queued again"
+            in (told)
+        )
+        assert running.show(kept)["state"] == "running"
+        stop(running, mine)
+        assert running.until(lent, "running")["attempt"] == 2
+        attempts = running.show(lent)["attempts"]
+        assert [one["reason"] for one in attempts] == ["preempted", None]
+
+
+def test_a_job_that_is_being_ended_for_others_can_still_be_stopped_for_good(tmp_path: Path) -> None:
+    with (
+        lab(tmp_path, SHARES, "reclaim = true", node("n1", "1:RTX3090")) as running,
+        people(running) as society,
+    ):
+        owner, guest = two_groups(society)
+        stubborn = {"command": "trap '' TERM; echo up; sleep 1000 & wait; wait", **SMALL}
+        lent = guest.submit(held=False, gpus=1, preemptible=True, grace="10m", **stubborn)
+        running.until(lent, "running")
+        eventually(lambda: "up" in running.lines(lent) or None)
+        mine = owner.submit(held=False, gpus=1, **LONG)
+        running.until(lent, "stopping")
+        stop(running, lent)
+        assert running.wait(lent)["reason"] == "stopped_by_user"
+        running.until(mine, "running")
+
+
+def test_where_nothing_is_lent_idle_guaranteed_cards_wait_for_their_group(tmp_path: Path) -> None:
+    with (
+        lab(tmp_path, SHARES, "lend = false", node("n1", "3:RTX3090")) as running,
+        people(running) as society,
+    ):
+        owner, guest = two_groups(society)
+        job = {"held": False, "gpus": 1, **LONG}
+        running.until(guest.submit(**job), "running")
+        second = guest.submit(**job)
+        why = running.why(second)
+        assert [cause["kind"] for cause in why["causes"]] == ["guarantee"]
+        for _ in range(2):
+            running.until(owner.submit(**job), "running")
+        assert running.show(second)["state"] == "queued"
+
+
+@pytest.mark.parametrize("order", ["fifo", "easy"])
+def test_movable_work_is_moved_together_for_who_needs_a_whole_node(
+    order: str, tmp_path: Path
+) -> None:
+    rules = f'[queues.default]\nplace = "spread"\norder = "{order}"\nconsolidate = true\n'
+    nodes = node("n1", "2:RTX3090"), node("n2", "2:RTX3090")
+    with lab(tmp_path, rules, *nodes) as running:
+        stays = running.submit(name="stays", gpus=1, nodes=["n1"], **LONG)
+        goes = running.submit(
+            name="goes", gpus=1, nodes={"exclude": ["n3"]}, preemptible=True, **LONG
+        )
+        assert (where(running, stays), where(running, goes)) == (["n1"], ["n2"])
+        whole = running.submit(name="whole", gpus=2, **LONG)
+        assert where(running, whole) == ["n2"]
+        moved = running.until(goes, "running")
+        assert (moved["nodes"], moved["attempt"]) == (["n1"], 2)
+        told = [event["en"] for event in running.events(goes)]
+        assert f"Being moved to n1, so that {whole['ref']} can start" in told
+        assert running.show(stays)["attempt"] == 1
+
+
+def test_a_job_may_say_on_which_nodes(tmp_path: Path) -> None:
+    nodes = node("n1", "2:RTX3090"), node("n2", "2:RTX3090", 'labels = ["ib", "new"]')
+    with lab(tmp_path, *nodes) as running:
+        job = {"gpus": 1, **LONG}
+        assert where(running, running.submit(nodes={"labels": ["ib"]}, **job)) == ["n2"]
+        assert where(running, running.submit(nodes={"exclude": "n2"}, **job)) == ["n1"]
+        words = ["submit", "--node", "n2", "-g", "1", "-c", "0.1", "-m", "64M", "-w", "-"]
+        done = running.server.cli(*words, "--preemptible", "--json", "--", "sleep", "1000")
+        found = running.until(json.loads(done.stdout)["jobs"][0], "running")
+        assert found["nodes"] == ["n2"]
+        assert running.show(found)["spec"]["nodes"] == {"only": ["n2"]}
+        assert running.show(found)["spec"]["preemptible"] is True
+        waits = running.submit(nodes=["n2"], **job)
+        why = running.why(waits)
+        assert why["sentence_en"] == "Needs 1 card: every card on the nodes it may use is in use"
+        tried = {one["kind"]: one["effect"] for one in why["suggestions"]}
+        assert tried["drop_place"] == "starts_now"
+        for wrong in ({"labels": ["nobody-has"]}, ["n7"], {"only": ["n1"], "labels": ["ib"]}):
+            assert running.refusal(nodes=wrong, **job)["key"] == "nodes"
