@@ -25,7 +25,10 @@ CONFIGS = {
     "fragments": ('order = "fair"\nmax_wait = "2d"\nconsolidate = true', fragments.RULES),
     "eta": ('order = "easy"', estimates.POLICY.queue("default")),
 }
-NODE = '[[nodes]]\nname = "n1"\ncpus = 2\nmemory = "1G"\n'
+NODES = "".join(
+    f'[[nodes]]\nname = "{name}"\ncpus = {cpus}\nmemory = "1G"\n'
+    for name, cpus in (("n1", 2), ("n2", 1))
+)
 SHARE = "[quotas.groups.vision]\nguaranteed = 1\n"
 
 
@@ -42,7 +45,7 @@ def test_the_measured_rules_can_be_written_in_danlu_toml(name: str, tmp_path: Pa
 def test_a_server_that_runs_them_starts_everybody_and_says_when(name: str, tmp_path: Path) -> None:
     rules = f"[queues.default]\n{CONFIGS[name][0]}\n"
     share = SHARE if 'order = "fair"' in rules else ""
-    server = DanluServer(tmp_path / "data", rules + share + NODE).start()
+    server = DanluServer(tmp_path / "data", rules + share + NODES).start()
     try:
         jobs = [
             {"name": f"j{i}", "command": ["sleep", "0.2"], "cpus": 1 + i % 2, "time_limit": "60s"}

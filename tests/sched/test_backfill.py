@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -261,3 +263,33 @@ def test_a_small_job_goes_where_work_goes_on_anyway() -> None:
     )
     (start,) = decide(snapshot, Policy("easy")).starts
     assert start.places[0].node == "n1"
+
+
+@pytest.mark.parametrize("lost", ["down", "gone", "cards"])
+def test_a_slot_on_a_node_that_is_lost_is_given_elsewhere(lost: str) -> None:
+    """`first` waits for n1, where the running job ends sooner; then n1 is lost."""
+    cards = tuple(CardState(i, "A100") for i in range(4))
+    taken = tuple(replace(card, free=0) for card in cards)
+    n1, n2, n3 = (NodeState(name, 8, 1 << 40, 8, 1 << 40, taken) for name in ("n1", "n2", "n3"))
+    n2 = replace(n2, cards=(*taken[:3], cards[3]))
+    jobs = [holding("a", "n1", 4, 50.0), holding("b", "n2", 3, 90.0), holding("c", "n3", 4, 95.0)]
+    first, short = job("first", "4", 1, time_limit=100.0), job("short", "1", 2, time_limit=20.0)
+    memory = decide(Snapshot(0.0, [n1, n2, n3], [first, short], jobs), Policy("fifo")).memory
+    left = {
+        "down": [replace(n1, up=False), n2, n3],
+        "gone": [n2, n3],
+        "cards": [replace(n1, cards=taken[:2]), n2, n3],
+    }[lost]
+    later = Snapshot(1.0, left, [first, job("other", "1", 3, time_limit=20.0)], jobs, memory=memory)
+    decision = decide(later, Policy("fifo"))
+    assert decision.head == "first"
+    assert [start.job_id for start in decision.starts] == ["other"]
+    n2 = replace(n2, cards=cards)
+    free = Snapshot(91.0, [n2, n3], [first], jobs[2:], memory=decision.memory)
+    assert [start.job_id for start in decide(free, Policy("fifo")).starts] == ["first"]
+
+
+def holding(name: str, node: str, count: int, end: float) -> Running:
+    cards = tuple(range(count))
+    place, shape = TaskPlace(node, cards), TaskShape(1, 1, count)
+    return Running(name, f"u/{name}", "u", 0.0, end, {node: cards}, (shape,), (place,))

@@ -256,7 +256,7 @@ def _lowest(free: Free, changes: list[tuple[int, TaskShape, TaskPlace]]) -> Free
         cpus += sign * millicpus(shape.cpus)
         memory += sign * shape.memory
         least_cpus, least_memory = min(least_cpus, cpus), min(least_memory, memory)
-        for position in free.positions(place.cards):
+        for position in free.positions(card for card in place.cards if card in free.indexes):
             cards[position] += sign * (shape.share or WHOLE)
             least[position] = min(least[position], cards[position])
     lowest = [max(0, part) for part in least]

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
-from danlu.sched.api import TaskPlace, TaskShape
+from danlu.sched.api import Running, TaskPlace, TaskShape
 from danlu.sched.backfill_strict import Strict
 from danlu.sched.backfill_view import View
-from danlu.sched.memory import Entry
+from danlu.sched.free import Free
+from danlu.sched.memory import Entry, Memory
 
 Places = tuple[TaskPlace, ...]
 
 
 class World(Strict):
     """Places as the real queue does, so that its starts are those of a queue without backfill."""
+
+    def _remembered(
+        self, memory: Memory, waiting: set[str], running: dict[str, Running]
+    ) -> list[Entry]:
+        entries = super()._remembered(memory, waiting, running)
+        # A slot on a node that is gone, down or left to run empty is none.
+        usable = {name: free.indexes for name, free in _rooms(self._view) if free.usable}
+        for entry in entries:
+            if entry.begun is None and not all(_is_there(place, usable) for place in entry.places):
+                self._stale = True
+        return entries
 
     def _append(self, added: Sequence[Entry]) -> None:
         cluster = _Cluster(self._view, self._entries)
@@ -29,7 +41,7 @@ class _Cluster:
     def __init__(self, view: View, entries: Sequence[Entry]) -> None:
         self._view = view
         self._room = view.room.copy()
-        self._names = {node.name for node in view.room.nodes}
+        self._cards = {name: free.indexes for name, free in _rooms(view)}
         self._at = max((entry.at for entry in entries), default=view.now)
         self._stuck = self._at == inf  # nobody knows when the last one starts
         self._at = max(self._at, view.now)
@@ -89,6 +101,16 @@ class _Cluster:
         shapes: Sequence[TaskShape],
         places: Sequence[TaskPlace],
     ) -> None:
-        """What lies on nodes that are still there."""
-        both = [p for p in zip(shapes, places, strict=False) if p[1].node in self._names]
+        """What lies on nodes and cards that are still there."""
+        both = [p for p in zip(shapes, places, strict=False) if _is_there(p[1], self._cards)]
         change([shape for shape, _ in both], [place for _, place in both])
+
+
+def _rooms(view: View) -> Iterator[tuple[str, Free]]:
+    for node, free in zip(view.room.nodes, view.room.rooms(), strict=True):
+        yield node.name, free
+
+
+def _is_there(place: TaskPlace, cards: Mapping[str, tuple[int, ...]]) -> bool:
+    indexes = cards.get(place.node)
+    return indexes is not None and all(index in indexes for index in place.cards)
