@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 
 from bench.traces import Rigid
 
+Held = tuple[int, int, int]  # end, planned end, processors
+
 
 def slowdown(job: Rigid, start: float) -> float:
     """Bounded: ten seconds count as much as one."""
@@ -35,15 +37,15 @@ def fifo(jobs: Sequence[Rigid], width: int) -> list[int]:
 def easy(
     jobs: Sequence[Rigid], width: int, key: Callable[[Rigid], float] | None = None
 ) -> list[int]:
-    """One reservation, for the first in order (of submission, or of `key`)."""
+    """One reservation, for the first in order (of submission, or of `key`), by what is planned."""
     starts = [-1] * len(jobs)
     waiting: list[int] = []
-    running: list[tuple[int, int]] = []  # end, width
+    running: list[Held] = []
     now, free, place = 0, width, 0
     while place < len(jobs) or waiting:
         following = [jobs[place].submit] if place < len(jobs) else []
-        now = min([*following, *(end for end, _ in running)])
-        free += sum(given for end, given in running if end <= now)
+        now = min([*following, *(end for end, _, _ in running)])
+        free += sum(given for end, _, given in running if end <= now)
         running = [one for one in running if one[0] > now]
         while place < len(jobs) and jobs[place].submit <= now:
             waiting.append(place)
@@ -53,7 +55,7 @@ def easy(
         for i in _pass(jobs, waiting, running, now, free):
             starts[i] = now
             free -= jobs[i].width
-            running.append((now + jobs[i].run, jobs[i].width))
+            running.append((now + jobs[i].run, now + jobs[i].planned, jobs[i].width))
         waiting = [i for i in waiting if starts[i] < 0]
     return starts
 
@@ -61,7 +63,7 @@ def easy(
 def _pass(
     jobs: Sequence[Rigid],
     waiting: Sequence[int],
-    running: Sequence[tuple[int, int]],
+    running: Sequence[Held],
     now: int,
     free: int,
 ) -> list[int]:
@@ -74,7 +76,12 @@ def _pass(
     if place == len(waiting):
         return begun
     head = jobs[waiting[place]]
-    ends = sorted([*running, *((now + jobs[i].run, jobs[i].width) for i in begun)])
+    ends = sorted(
+        [
+            *((planned, given) for _, planned, given in running),
+            *((now + jobs[i].planned, jobs[i].width) for i in begun),
+        ]
+    )
     then, shadow = free, 0
     for end, given in ends:
         if then >= head.width and end > shadow:
@@ -85,7 +92,7 @@ def _pass(
         job = jobs[i]
         if job.width > free:
             continue
-        if now + job.run > shadow:
+        if now + job.planned > shadow:
             if job.width > extra:
                 continue
             extra -= job.width

@@ -41,12 +41,26 @@ class Rigid:
     submit: int
     run: int
     width: int  # processors
+    requested: int = 0  # time; 0: the trace does not say
+
+    @property
+    def planned(self) -> int:
+        """What a scheduler is told. Nothing runs longer than it may."""
+        return max(self.run, self.requested)
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
     width: int
     jobs: Sequence[Rigid]
+
+    @property
+    def has_requests(self) -> bool:
+        return any(job.requested for job in self.jobs)
+
+    def exact(self) -> Machine:
+        """With run times that are known."""
+        return Machine(self.width, [Rigid(job.submit, job.run, job.width) for job in self.jobs])
 
     def windows(self, count: int) -> list[Sequence[Rigid]]:
         """The published windows; on a shorter trace, as many spread evenly over it."""
@@ -61,7 +75,10 @@ class Machine:
 
 
 def read_swf(path: Path) -> Machine:
-    """Field 1 id, 2 submit, 4 run time, 5 processors. What never ran is left out."""
+    """Field 2 submit, 4 run time, 5 processors (or 8, requested), 9 requested time; -1: unknown.
+
+    What never ran is left out.
+    """
     try:
         lines = path.read_text().splitlines()
     except OSError as error:
@@ -86,9 +103,11 @@ def read_swf(path: Path) -> Machine:
 def _rigid(fields: Sequence[str], path: Path, number: int) -> Rigid:
     try:
         submit, run, width = (int(float(fields[place])) for place in (1, 3, 4))
-    except (IndexError, ValueError):
+        asked, requested = (int(float(field)) for field in (*fields[7:9], -1, -1)[:2])
+    except (IndexError, ValueError, OverflowError):
         raise Missing(f"{path}:{number}: not a line of Standard Workload Format") from None
-    return Rigid(submit, max(1, run) if run >= 0 else run, width)
+    width = width if width > 0 else asked
+    return Rigid(submit, max(1, run) if run >= 0 else run, width, max(0, requested))
 
 
 # -- jobs of several tenants on GPU nodes ----------------------------------------------------------

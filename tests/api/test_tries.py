@@ -7,6 +7,13 @@ from pathlib import Path
 from tests.api.lab import Lab
 
 
+def test_a_leased_port_that_others_use_is_not_charged_to_the_job(lab: Lab) -> None:
+    said = "echo \"OSError: [Errno 98] Address already in use: ('', $PORT_MAIN)\""
+    job = lab.run(f"[ $DANLU_ATTEMPT = 2 ] || {{ {said}; exit 1; }}", ports=1)
+    assert (job["state"], job["attempt"], job["retries_left"]) == ("succeeded", 2, 0)
+    assert lab.show(job)["attempts"][0]["reason"] == "leased_port_taken"
+
+
 def test_every_element_of_an_array_knows_its_index(lab: Lab) -> None:
     jobs = lab.submit_all({"command": "echo $DANLU_ARRAY_INDEX of $DANLU_ARRAY_SIZE", "array": 3})
     assert [job["ref"].rpartition(".")[2] for job in jobs] == ["0", "1", "2"]

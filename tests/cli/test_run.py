@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.support.folders import open_python
 from tests.support.server import DanluServer
 
 
@@ -20,6 +22,7 @@ def start(server: DanluServer, *words: str, **more: object) -> subprocess.Popen[
     return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
         [sys.executable, "-m", "danlu.cli", *words],
         env=server.env,
+        cwd=more.pop("cwd", tempfile.gettempdir()),
         start_new_session=True,
         bufsize=0,  # communicate() would pass over what readline() had buffered
         **{**pipes, **more},
@@ -44,7 +47,7 @@ def test_a_command_ended_by_a_signal_ends_with_128_and_its_number(server: DanluS
 
 def test_output_is_the_commands_byte_for_byte_and_nothing_else(server: DanluServer) -> None:
     script = "import os; os.write(1, bytes(range(256)) * 5000 + b'no newline')"
-    done = server.cli("run", "--", sys.executable, "-c", script)
+    done = server.cli("run", "--", open_python(), "-c", script)
     assert done.stdout == bytes(range(256)) * 5000 + b"no newline"
     assert done.stderr == b""
 
@@ -52,7 +55,7 @@ def test_output_is_the_commands_byte_for_byte_and_nothing_else(server: DanluServ
 def test_the_words_arrive_exactly(server: DanluServer) -> None:
     words = ["a b", "", "$HOME", "'", '"', "\\", "*", "中文", "-x", "--", "\n", "🙂"]
     script = "import sys, json; print(json.dumps(sys.argv[1:]))"
-    done = server.cli("run", "--", sys.executable, "-c", script, *words)
+    done = server.cli("run", "--", open_python(), "-c", script, *words)
     assert json.loads(done.stdout) == words
 
 
@@ -250,7 +253,7 @@ def test_a_failed_attempt_and_its_retry_are_both_shown(server: DanluServer, tmp_
 def test_a_killed_server_is_waited_for_and_no_byte_is_lost_or_doubled(tmp_path: Path) -> None:
     server = DanluServer(tmp_path / "data").start()
     code = "import time\nfor i in range(400):\n    print(i, flush=True)\n    time.sleep(0.01)"
-    job = start(server, "run", "--", sys.executable, "-c", code)
+    job = start(server, "run", "--", open_python(), "-c", code)
     try:
         assert job.stdout
         assert job.stdout.readline() == b"0\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -48,6 +49,7 @@ def imported(server: DanluServer, *words: str) -> set[str]:
         text=True,
         stdin=subprocess.DEVNULL,
         env=server.env,
+        cwd=tempfile.gettempdir(),
         check=True,
     )
     return set(done.stderr.split())

@@ -52,6 +52,10 @@ def messages(found: Volumes, who: Person, spec: JobSpec) -> list[str]:
     return [finding.en for finding in found.findings(spec, who, NODES)]
 
 
+def hides(found: Volumes, workdir: str) -> bool:
+    return found.hides(job(workdir=workdir).roles[0], ALICE)
+
+
 class TestWhatATaskSees:
     def test_everybody_has_a_home_and_the_folders_of_their_groups(self, tmp_path: Path) -> None:
         found = volumes(tmp_path)
@@ -196,9 +200,58 @@ class TestWhatAJobIsRefused:
     def test_the_servers_own_folder_is_no_place_to_work_in(self, tmp_path: Path) -> None:
         found = volumes(tmp_path)
         for path in ("", "/run", "/home/bob", "/home", "/home/alice/../bob", "/volumes/share/x"):
-            assert found.hides(f"{tmp_path}{path}", ALICE)
-        mine = (f"{tmp_path}/home/alice/x", f"{tmp_path}/volumes/share/vision", "/data", None)
-        assert not any(found.hides(path, ALICE) for path in mine)
+            assert hides(found, f"{tmp_path}{path}")
+        mine = (
+            f"{tmp_path}/home/alice/x",
+            f"{tmp_path}/volumes/share/vision",
+            "/data",
+            "/userhome/x",
+        )
+        assert not any(hides(found, path) for path in mine)
+
+    def test_nor_is_a_folder_of_others(self, tmp_path: Path) -> None:
+        found = volumes(tmp_path, volume("secret", "/s", target="/data/secret", users=("eve",)))
+        for path in ("/data/secret", "/data/secret/x", "/mnt/user/eve", "/mnt/share/sound/x"):
+            assert hides(found, path)
+        assert not any(hides(found, path) for path in ("/mnt/user/alice/x", "/mnt/share/vision"))
+        assert not any(hides(found, path) for path in ("/data", "/data/secrets"))
+
+    def test_a_link_is_no_way_around_that(self, tmp_path: Path) -> None:
+        found = volumes(tmp_path, volume("open", str(tmp_path / "open"), target="/open"))
+        home = tmp_path / "home" / "alice"
+        home.mkdir(parents=True)
+        for name, to in {
+            "data": str(tmp_path),
+            "bob": "../bob",
+            "again": "data",
+            "eve": "/mnt/user/eve/x",
+            "loop": "loop",
+            "here": "code/../code",
+            "open": "/open/x",
+            "group": "/mnt/share/vision",
+            "self": f"{home}/code",
+        }.items():
+            (home / name).symlink_to(to)
+        assert hides(found, "/mnt/user/alice/data/home/bob")
+        for name in ("data", "again", "eve"):
+            assert hides(found, f"/userhome/{name}"), name
+        for name in ("here", "open", "group", "loop", "self", "bob"):
+            assert not hides(found, f"/userhome/{name}"), name
+
+    def test_a_folder_of_a_volume_that_leads_out_of_it_is_refused(self, tmp_path: Path) -> None:
+        inside = tmp_path / "open"
+        inside.mkdir()
+        (inside / "out").symlink_to("/etc")
+        (inside / "in").symlink_to("sub")
+        found = volumes(tmp_path / "data", volume("open", str(inside), target="/open"))
+
+        def mounted(folder: str) -> list[str]:
+            mount = {"volume": "open", "path": "/x", "folder": folder}
+            return messages(found, ALICE, job(mounts=[mount]))
+
+        (told,) = mounted("out")
+        assert "leads out of the volume" in told
+        assert not mounted("in")
 
     @given(st.text(min_size=1, max_size=40))
     def test_whatever_is_written_only_known_names_become_folders(self, text: str) -> None:

@@ -28,6 +28,9 @@ cpus = 24
 memory = "200G"
 gpus = "4:RTX3090"
 
+[queues.vision]
+nodes = ["n2"]
+
 [volumes.slow]
 source = "{slow}"
 target = "/slow"

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
 import shlex
-import sys
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.dialects.desk import Desk
+from tests.support.folders import let_in, open_python
 
-REDUCE = shlex.quote(str(Path(__file__).with_name("reduce.py")))
-PYTHON = shlex.quote(sys.executable)
+# Copied to where every user may read it: the checkout may be in a folder of root's own.
+FOLDER = let_in(Path(tempfile.mkdtemp(prefix="danlu-reduce-")))
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+REDUCE = shlex.quote(shutil.copy(Path(__file__).with_name("reduce.py"), FOLDER))
+PYTHON = shlex.quote(open_python())
 
 # Starts two processes and fails when one does, as a launcher of a framework does.
 TWO = f"""

@@ -117,6 +117,18 @@ def test_a_dependency_by_number_is_waited_for(desk: Desk) -> None:
     assert desk.wait(second.stdout.strip())["state"] == "succeeded"
 
 
+def test_of_single_jobs_of_one_name_one_runs_at_a_time(desk: Desk) -> None:
+    words = ["sbatch", "--parsable", "-J", "alone", "-d", "singleton", "--wrap"]
+    first = desk.run(*words, "while [ ! -e go ]; do sleep .1; done").stdout.strip()
+    second = desk.run(*words, "true").stdout.strip()
+    other = desk.run("sbatch", "--parsable", "-d", "singleton", "--wrap", "true").stdout.strip()
+    assert desk.wait(other)["state"] == "succeeded"
+    assert desk.run("squeue", "-h", "-j", second, "-o", "%t %r").stdout == "PD Dependency\n"
+    assert desk.show(first)["state"] in ("starting", "running")
+    desk.file("go", "")
+    assert desk.wait(second)["state"] == "succeeded"
+
+
 def test_held_jobs_are_released_by_scontrol(desk: Desk) -> None:
     number = desk.run("sbatch", "--parsable", "--hold", "--wrap", "true").stdout.strip()
     assert desk.run("squeue", "-h", "-j", number, "-o", "%R").stdout == "(JobHeldUser)\n"
@@ -140,15 +152,34 @@ def test_scancel_by_name_and_user_leaves_the_others(desk: Desk) -> None:
 def test_nodes_and_queues_are_listed(desk: Desk) -> None:
     desk.run("sbatch", "--gres=gpu:4", "--wrap", "sleep 100")
     eventually(lambda: "alloc" in desk.run("sinfo", "-h", "-N", "-o", "%t").stdout)
-    assert desk.run("sinfo", "-h", "-N", "-o", "%n %G").stdout == (
-        "n1 gpu:RTX3090:4\nn2 gpu:RTX3090:4\n"
-    )
+    assert desk.run("sinfo", "-h", "-N", "-o", "%R %n %G").stdout.splitlines() == [
+        "default n1 gpu:RTX3090:4",
+        "default n2 gpu:RTX3090:4",
+        "vision n2 gpu:RTX3090:4",
+    ]
+    assert desk.run("sinfo", "-h", "-p", "vision", "-o", "%P %D %N").stdout == "vision 1 n2\n"
     assert desk.run("sinfo").stdout.splitlines()[0].split() == [
         *("PARTITION", "AVAIL", "TIMELIMIT", "NODES", "STATE", "NODELIST")
     ]
     assert "Gres=gpu:RTX3090:4" in desk.run("scontrol", "show", "node", "n1").stdout
+    assert "Partitions=default,vision" in desk.run("scontrol", "show", "node", "n2").stdout
     assert "PartitionName=default" in desk.run("scontrol", "show", "partition").stdout
+    assert "Nodes=n2\n" in desk.run("scontrol", "show", "partition", "vision").stdout
     assert desk.run("scontrol", "show", "hostnames", "n[1-3,7]").stdout == "n1\nn2\nn3\nn7\n"
+
+
+def test_nodes_may_be_named_and_left_out(desk: Desk) -> None:
+    said = desk.run("srun", "-w", "n2,elsewhere[1-2]", "sh", "-c", "echo $SLURMD_NODENAME")
+    assert said.stdout == "n2\n", said.stderr
+    assert "elsewhere1, elsewhere2" in said.stderr
+    said = desk.run("srun", "--exclude=n[2-5]", "sh", "-c", "echo $SLURMD_NODENAME")
+    assert said.stdout == "n1\n", said.stderr
+    wrong = desk.run("sbatch", "-w", "n[x]", "--wrap", "true")
+    assert wrong.returncode == 1
+    assert "--nodelist" in wrong.stderr
+    native = desk.danlu("run", "--set", 'nodes=["n9"]', "--", "true")
+    assert native.returncode == 2
+    assert "'n9' is not a node here; there is: n1, n2" in native.stderr
 
 
 def test_json_is_json(desk: Desk) -> None:
@@ -183,6 +214,8 @@ srun -n 1 -o step-%t.txt echo to a file
 srun --export=NONE,ONLY=this sh -c 'echo "${ONLY}${HIDDEN:-}"' | sort -u
 printf '0 echo zero\\n1-3 echo task %%t\\n' > many.conf
 srun -n 4 --multi-prog many.conf | sort
+srun -n 1 --cpu_bind=cores echo underscores
+srun -n 1 --container-image=lab/train:2 true || echo "no image of its own"
 srun -n 1 no-such-program; echo "status $?"
 srun sleep 100 & sleep 1; kill -TERM $!; wait $!; echo "ended $?"
 """
@@ -205,6 +238,8 @@ def test_steps_inside_a_script_behave_as_slurms(desk: Desk) -> None:
     assert [line for line in lines if line.startswith(("zero", "task "))] == [
         *("task 1", "task 2", "task 3", "zero")
     ]
+    assert {"underscores", "no image of its own"} <= set(lines)
+    assert "#SBATCH --container-image" in said
     assert "status 127" in lines
     assert any(line.startswith("ended 143") for line in lines)
 
@@ -236,4 +271,8 @@ def test_zlaunch_takes_a_queue_by_its_first_letters_or_an_alias(desk: Desk) -> N
     (desk.folder / ".config" / "danlu").mkdir(parents=True)
     (desk.folder / ".config" / "danlu" / "queues").write_text("z = default\n")
     assert desk.run("zlaunch", "-q", "z", "--", "true").returncode == 0
-    assert desk.run("zlaunch", "--list").stdout == "default\n"
+    assert desk.run("zlaunch", "--list").stdout == "default\nvision\n"
+    number = desk.run("sbatch", "--parsable", "-p", "vision", "--wrap", "sleep 100").stdout.strip()
+    assert desk.run("squeue", "-h", "-p", "vision", "-o", "%i %P").stdout == f"{number} vision\n"
+    done = desk.run("zlaunch", "-q", "v", "--gpu=4", "--", "sh", "-c", "echo $DANLU_NODE")
+    assert (done.stdout, done.returncode) == ("n2\n", 0), done.stderr

@@ -65,6 +65,9 @@ def test_a_role_that_succeeded_ends_the_job_and_its_secret_is_nowhere_to_be_read
     assert desk.log(job["id"], 1) == 'it\'s a "secret"\n'
     shown = json.dumps([answer, desk.show(job["id"]), desk.events(job["id"])])
     assert "it's a" not in shown
+    (told,) = desk.server.get("/audit?act=secret.set")["lines"]
+    assert told["actor"] == "admin"
+    assert "it's a" not in json.dumps(told)
 
 
 def test_danlu_submit_recognises_the_language_and_says_what_was_mapped(desk: Desk) -> None:
@@ -77,7 +80,8 @@ def test_danlu_submit_recognises_the_language_and_says_what_was_mapped(desk: Des
     assert "admin/train-" in done.stdout
     assert "--mail-type" in done.stderr
     ref = done.stdout.split()[0].replace("/", "~")
-    desk.wait(ref)
+    ended = desk.wait(ref)
+    assert ended["state"] == "succeeded", (ended, desk.log(ref))
     assert (desk.folder / "said.txt").read_text() == f"in {desk.folder} with\n"
     assert desk.show(ref)["spec"]["retries"] == 2
 

@@ -62,6 +62,94 @@ def test_under_fifo_with_exact_run_times_nobody_starts_later_than_if_nobody_over
     assert {i for i in plain if real[i] > plain[i]} == set()
 
 
+gangs = st.lists(
+    st.tuples(
+        st.integers(0, 20),
+        st.integers(1, 60),
+        st.sampled_from(((1, 0, 1), (4, 0, 2), (1, 0, 4), (8, 0, 0), (2, 500, 0), (6, 300, 0))),
+        st.sampled_from((1, 1, 1, 2, 3)),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+@pytest.mark.parametrize("place", ["tight", "spread"])
+@settings(max_examples=100, deadline=None)
+@given(gangs)
+def test_so_it_is_on_several_nodes_with_gangs_and_shares_of_cards(
+    place: str, sizes: list[tuple[int, int, tuple[int, int, int], int]]
+) -> None:
+    jobs, now = [], 0
+    for i, (pause, run, (cpus, share, cards), tasks) in enumerate(sizes):
+        now += pause
+        shapes = (TaskShape(cpus, 0, cards, share),) * tasks
+        jobs.append(Arrival(str(i), now, run, shapes, limit=run))
+    nodes = [
+        NodeState(name, 8, 0, 8, 0, tuple(CardState(i, "A100") for i in range(4)))
+        for name in ("n1", "n2", "n3")
+    ]
+    plain = Simulation(nodes, Policy("fifo", place, backfill=False)).run(jobs).starts
+    real = Simulation(nodes, Policy("fifo", place)).run(jobs).starts
+    assert set(real) == {one.job_id for one in jobs}
+    assert {i for i in plain if real[i] > plain[i]} == set()
+
+
+def test_a_place_that_is_needed_soon_goes_only_to_what_ends_before() -> None:
+    """`first` gets n2 at 50, when the two cards there come free; two others are free already."""
+    jobs = [
+        Arrival("n1 busy", 0, 100, (TaskShape(0, 0, 4),), limit=100),
+        Arrival("n2 half busy", 0, 50, (TaskShape(0, 0, 2),), limit=50),
+        Arrival("first", 1, 100, (TaskShape(0, 0, 4),), limit=100),
+        Arrival("too long", 2, 60, (TaskShape(0, 0, 2),), limit=60),
+        Arrival("short", 3, 47, (TaskShape(0, 0, 2),), limit=47),
+    ]
+    nodes = [
+        NodeState(name, 0, 0, 0, 0, tuple(CardState(i, "A100") for i in range(4)))
+        for name in ("n1", "n2")
+    ]
+    told: dict[str, object] = {}
+
+    def watch(_: Snapshot, decision: Decision) -> None:
+        told.update({one.job_id: one.cause.numbers.get("ref") for one in decision.kept})
+
+    starts = Simulation(nodes, Policy("fifo")).run(jobs, watch).starts
+    assert starts["short"] == 3
+    assert starts["first"] == 50
+    assert starts["too long"] == 100
+    assert told["too long"] == "first"
+
+
+def test_whoever_has_been_overtaken_is_not_delayed_by_an_earlier_job_that_moves_up() -> None:
+    """The last but three is overtaken by the last two; then one from before it may move up, only
+    if it still gets its room in time beside those two."""
+    sizes = (
+        (0, 13261, 16),
+        (364, 14968, 32),
+        (1686, 6838, 256),
+        (2028, 9012, 32),
+        (2348, 15008, 1),
+        (2448, 13360, 98),
+        (2604, 10389, 64),
+        (3550, 6380, 128),
+        (3692, 13089, 3),
+        (4362, 14033, 16),
+        (5740, 16359, 8),
+        (5830, 18049, 1),
+        (14622, 10058, 16),
+        (20746, 24311, 2),
+    )
+    jobs = [
+        Arrival(str(i), submit, run, (TaskShape(cpus, 0),), limit=run)
+        for i, (submit, run, cpus) in enumerate(sizes)
+    ]
+    machine = NodeState("m", 256, 0, 256, 0)
+    plain = Simulation([machine], Policy("fifo", backfill=False)).run(jobs).starts
+    real = Simulation([machine], Policy("fifo")).run(jobs).starts
+    assert {i for i in plain if real[i] > plain[i]} == set()
+    assert any(real[i] < plain[i] for i in plain)
+
+
 @settings(max_examples=40, deadline=None)
 @given(lists, st.sampled_from(ORDERS))
 def test_every_job_starts_in_the_end_and_the_same_input_gives_the_same_output(

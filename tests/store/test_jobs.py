@@ -153,6 +153,14 @@ async def test_lists_are_newest_first_and_filtered(store: Store) -> None:
     assert counts[State.QUEUED] == 2 and counts[State.FAILED] == 1 and counts[State.STARTING] == 0
 
 
+async def test_the_last_that_ended_well_are_told_the_oldest_first(store: Store) -> None:
+    states = (State.SUCCEEDED, State.FAILED, State.SUCCEEDED, State.QUEUED, State.SUCCEEDED)
+    await insert(store, *(a_job(state=state) for state in states))
+    for most, expected in ((10, [1, 3, 5]), (2, [3, 5])):
+        rows = await store.read(lambda tx, most=most: jobs.succeeded_lately(tx, most))
+        assert [row.seq for row in rows] == expected
+
+
 async def test_attempts_belong_to_their_job(store: Store) -> None:
     (job,) = await insert(store, a_job())
     first, second = an_attempt(job.id, 1), an_attempt(job.id, 2)

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
@@ -152,6 +153,7 @@ class DanluServer:
 
     def cli(self, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
         more.setdefault("timeout", 120)
+        more.setdefault("cwd", tempfile.gettempdir())  # a folder that every user may enter
         more.setdefault("stdin", subprocess.DEVNULL if "input" not in more else None)
         if "input" in more:
             more.pop("stdin")

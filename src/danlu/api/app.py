@@ -13,6 +13,7 @@ from danlu.api import (
     backup,
     cluster,
     dialects,
+    direct,
     document,
     downloads,
     groups,
@@ -59,16 +60,18 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     install(app)
     app.add_middleware(Bounded)
+    # In this order a request looks for its route: what is asked most comes first, and a name as
+    # in /jobs/convert before any name as in /jobs/{ref}.
     for module in (
+        listing,
+        dialects,
+        jobs,
+        logs,
         session,
         people,
         groups,
         signup,
         audit,
-        listing,
-        dialects,
-        jobs,
-        logs,
         platform,
         cluster,
         queues,
@@ -81,6 +84,7 @@ def create_app(services: Services) -> FastAPI:
     ):
         app.include_router(module.router, prefix="/api/v1", responses=_ERRORS)
 
+    app.router.routes.insert(0, direct.submit())
     downloads.install(app)
 
     @app.get("/healthz", include_in_schema=False)

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
@@ -17,7 +17,9 @@ from fastapi.responses import StreamingResponse
 from danlu.access import audit, rules
 from danlu.api.problems import ApiProblem, told
 from danlu.api.services import Asks, Our
-from danlu.control.backup import Source, write_backup
+
+if TYPE_CHECKING:
+    from danlu.control.backup import Source
 
 router = APIRouter(tags=["platform"])
 log = logging.getLogger("danlu.api")
@@ -45,6 +47,8 @@ async def backup(
     """
     if not rules.runs_server(asks.who):
         raise ApiProblem(403, "not_allowed", "Only an admin may do this", "只有管理员可以执行")
+    from danlu.control.backup import Source  # on demand: with its archives it takes memory
+
     turn = _Turn()
     rooms = our.controller.rooms
     await rooms.store.write(lambda tx: audit.note(tx, asks, "server.backup", "server", homes=homes))
@@ -73,6 +77,8 @@ async def _pieces(source: Source, turn: _Turn) -> AsyncIterator[bytes]:
 
 
 def _work(source: Source, pipe: _Pipe) -> None:
+    from danlu.control.backup import write_backup
+
     try:
         write_backup(source, pipe)
         pipe.flush()

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 from starlette.datastructures import QueryParams
 
-from danlu.access.principal import Principal
+from danlu.access.audit import note
+from danlu.access.principal import Asker, Principal
 from danlu.api.answers import Note
 from danlu.api.problems import ApiProblem, told
 from danlu.api.services import Our, Services, Who
@@ -218,16 +219,21 @@ async def _site(our: Services, who: Principal) -> Site:
     rooms = our.controller.rooms
     person = await rooms.identities.person(who.name)
     volumes = rooms.volumes.usable(person).values()
-    return Site(tuple(SiteVolume(each.name, each.source, each.target) for each in volumes))
+    return Site(
+        tuple(SiteVolume(each.name, each.source, each.target) for each in volumes),
+        max((len(node.gpus) for node in rooms.ledger.nodes()), default=0),
+        frozenset(node.name for node in rooms.ledger.nodes()),
+    )
 
 
-async def keep_secrets(our: Services, owner: str, secrets: dict[str, str]) -> None:
+async def keep_secrets(our: Services, asks: Asker, secrets: dict[str, str]) -> None:
     """Secrets that stood in a file are kept like any other of its submitter's."""
     if not secrets:
         return
 
     def op(tx: Tx) -> None:
         for name, value in secrets.items():
-            secret_store.put_secret(tx, owner, name, value)
+            secret_store.put_secret(tx, asks.name, name, value)
+            note(tx, asks, "secret.set", name)
 
     await our.controller.rooms.store.write(op)

@@ -70,7 +70,7 @@ async def submit(request: Request, our: Our, who: Who, dry_run: bool = False) ->
         previews = await _previews(our, who, asked.jobs)
         return JSONResponse({"jobs": [], "notes": asked.notes, "previews": previews})
     if asked.secrets:
-        await keep_secrets(our, who.name, asked.secrets)
+        await keep_secrets(our, Asker(who, address_of(request)), asked.secrets)
     rows, new = await our.submitter.submit(asked.jobs, who, address_of(request))
     answer = {"jobs": [job_view(row) for row in rows], "notes": asked.notes, "previews": []}
     # Not checked against its model on the way out: this is the hot path, a test does it.

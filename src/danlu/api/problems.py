@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from danlu.access.errors import AccessError, TooMany
 from danlu.engines.api import Unreachable
@@ -173,6 +174,9 @@ def install(app: FastAPI) -> None:
             response.headers.update(error.headers)
         return response
 
+    async def gone(request: Request, error: Exception) -> Response:
+        return Response(status_code=400)  # nobody hears it; and it is nothing for the log
+
     async def surprise(request: Request, error: Exception) -> JSONResponse:
         return answer(
             ApiProblem(
@@ -190,6 +194,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Unreachable, engine_away)
     app.add_exception_handler(RequestValidationError, bad_request)
     app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(ClientDisconnect, gone)
     app.add_exception_handler(Exception, surprise)
 
 

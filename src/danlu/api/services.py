@@ -43,7 +43,7 @@ class Services:
         self.handover = HandOver(self.controller.rooms)
 
 
-_bearer = HTTPBearer(
+bearer = HTTPBearer(
     auto_error=False, description="A token from `danlu login` or the server's start"
 )
 
@@ -68,7 +68,7 @@ def address_of(connection: HTTPConnection) -> str:
 
 async def signed_in(
     request: Request,
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
 ) -> Principal:
     """Whoever has a valid token; also one who has yet to change a one-time password."""
     gate = (await services(request)).gate
@@ -90,7 +90,7 @@ async def signed_in(
 
 async def principal(
     request: Request,
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
 ) -> Principal:
     who = await signed_in(request, credentials)
     if who.must_change:
@@ -100,7 +100,7 @@ async def principal(
 
 async def asker(
     request: Request,
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
 ) -> Asker:
     return Asker(await principal(request, credentials), address_of(request))
 
@@ -108,7 +108,7 @@ async def asker(
 async def still(request: Request) -> Principal | None:
     """Who is asking, looked up once more: a stream may outlive its token."""
     try:
-        return await principal(request, await _bearer(request))
+        return await principal(request, await bearer(request))
     except (ApiProblem, AccessError):
         return None
 

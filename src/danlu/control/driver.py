@@ -20,6 +20,7 @@ from danlu.control.outcome import (
     culprit,
     exit_code_of,
     lost,
+    names_leased,
 )
 from danlu.control.preparing import prepare
 from danlu.control.rooms import Rooms, log, now
@@ -204,6 +205,8 @@ async def _judge(
     reason, facts, evidence = diagnose(
         task.exit_code, task.signal, task.hint, task.detail, tail, resources
     )
+    if reason is Reason.PORT_IN_USE and names_leased(evidence, attempt.places):
+        reason = Reason.LEASED_PORT_TAKEN
     detail: dict[str, Any] = {**facts}
     if evidence:
         detail["evidence"] = list(evidence)

@@ -44,14 +44,10 @@ class Learning:
             self._book.ended(row.owner, row.name, job.shapes, job.spec.time_limit, run)
         self._charge(row, job.shapes, run, end)
 
-    def expected(self, job: Active) -> float | None:
-        """How long it will probably run; None: too few like it were seen."""
-        row = job.row
-        return self.expected_of(row.owner, row.name, job.shapes, job.spec.time_limit)
-
-    def expected_of(
+    def expected(
         self, owner: str, name: str, shapes: tuple[TaskShape, ...], limit: float | None
     ) -> float | None:
+        """How long it will probably run; None: too few like it were seen."""
         return self._book.expected(owner, name, shapes, limit, CAREFUL)
 
     def told(self, job_id: str, eta: Eta | None, at: float) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from danlu.engines.api import Phase, TaskSeen
 from danlu.spec.states import Reason
 
+_PORT = re.compile(r"(?<!\d)\d{4,5}(?!\d)", re.ASCII)
 ENDED = frozenset({Phase.EXITED, Phase.LOST, Phase.ABSENT})
 
 
@@ -50,3 +52,11 @@ def lost(task: TaskSeen) -> Outcome:
     if task.hint == Reason.MACHINE_RESTARTED:
         return Outcome(Reason.MACHINE_RESTARTED)
     return Outcome(Reason.LOST, {"detail": task.detail or "its keeper left no status"})
+
+
+def names_leased(lines: Sequence[str], places: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether what a program said of a port in use is about one that was leased to the job: then
+    it did nothing wrong."""
+    leased = {int(port) for place in places for port in place.get("ports", ())}
+    named = {int(number) for line in lines for number in _PORT.findall(line)}
+    return bool(leased & named)

@@ -21,11 +21,13 @@ from danlu.sched.api import (
     Running,
     Snapshot,
     Start,
+    TaskShape,
     Waiting,
 )
 from danlu.sched.decide import decide
 from danlu.sched.explain import explain
 from danlu.sched.mix import MixLearner
+from danlu.sched.order import CERTAIN
 from danlu.sched.quota import Held, Tally
 
 LOOKED_AT = 1000  # jobs that one pass thinks about one by one
@@ -49,6 +51,7 @@ class Planner:
             self._learner = MixLearner()
         self._fair = _has_order(policy, "fair")
         self._rooms.learning.half_life = _half_life(policy)
+        self._rooms.queue.expected = self._expected
 
     def snapshot(self) -> Snapshot:
         """A picture that stays as it is, whatever happens next."""
@@ -130,6 +133,18 @@ class Planner:
             memory=self._memory,
         )
 
+    def _expected(self, job: Active) -> float | None:
+        row = job.row
+        return self.expected(row.queue, row.owner, row.name, job.shapes, job.spec.time_limit)
+
+    def expected(
+        self, queue: str, owner: str, name: str, shapes: tuple[TaskShape, ...], limit: float | None
+    ) -> float | None:
+        """The run time a queue plans with, by what was learned; None: it goes by limits only."""
+        if self.policy.queue(queue).order in CERTAIN:
+            return None
+        return self._rooms.learning.expected(owner, name, shapes, limit)
+
     def _running(self) -> list[Running]:
         """One value a running job, made once."""
         known, fresh = self._known, {}
@@ -138,7 +153,7 @@ class Planner:
             seen = attempt.started_at if attempt.stop is None else id(attempt.stop)
             kept = known.get(attempt_id)
             if kept is None or kept[0] != seen:
-                kept = (seen, _running(job, self._rooms.learning.expected(job)))
+                kept = (seen, _running(job, self._expected(job)))
             fresh[attempt_id] = kept
         self._known = fresh
         return [running for _, running in fresh.values()]

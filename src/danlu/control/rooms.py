@@ -53,7 +53,6 @@ class Rooms:
         self.rulebook = Rulebook(self.settings.policy, self.settings.quotas)
         self.volumes = Volumes(self.settings)
         self.folders = Folders(self.settings, self.volumes)
-        self.queue.expected = self.learning.expected
 
     async def persist(self, op: Callable[[Tx], T]) -> T:
         """Writes what has happened: however long the database is away, it is not dropped."""

@@ -34,10 +34,13 @@ from danlu.spec.complete import Submission
 from danlu.spec.errors import Finding, spec_error
 from danlu.spec.ids import uuid7
 from danlu.spec.job import Dependency, JobSpec
+from danlu.spec.refs import every_of
 from danlu.spec.states import State
 from danlu.store import jobs as job_store
 from danlu.store.errors import StoreFull
 from danlu.store.rows import JobRow
+
+MOST_LISTED = 20
 
 Origins = dict[str, Mapping[str, Any]]
 
@@ -123,8 +126,8 @@ class Submitter:
             name=spec.name,
             submitted=snapshot.now,
             time_limit=spec.time_limit,
-            expected=self._controller.rooms.learning.expected_of(
-                owner, spec.name, shapes, spec.time_limit
+            expected=self._controller.planner.expected(
+                spec.queue, owner, spec.name, shapes, spec.time_limit
             ),
             preemptible=spec.preemptible,
         )
@@ -154,6 +157,11 @@ class Submitter:
         found: list[Dependency] = []
         missing: list[Finding] = []
         for index, dependency in enumerate(spec.after):
+            name = every_of(dependency.job)
+            if name is not None:
+                mine = self._unfinished(name, who.name)
+                found.extend(Dependency(job_id, dependency.after) for job_id in mine)
+                continue
             jobs = await self._lookup.jobs(dependency.job, who)
             if not jobs:
                 missing.append(
@@ -169,6 +177,10 @@ class Submitter:
             raise spec_error(missing, job=number if of > 1 else None)
         return replace(spec, after=tuple(found))
 
+    def _unfinished(self, name: str, owner: str) -> list[str]:
+        jobs = self._controller.rooms.jobs.values()
+        return [job.id for job in jobs if job.row.name == name and job.row.owner == owner]
+
     async def _check(self, spec: JobSpec, who: Principal, number: int, of: int) -> None:
         """What only this installation can tell: its groups, volumes, runtimes, nodes."""
         findings = [
@@ -176,6 +188,7 @@ class Submitter:
             *await self._volumes(spec, who.name),
             *self._images(spec),
             *self._queue(spec),
+            *self._nodes(spec),
         ]
         findings = findings or self._room(spec)  # which would only say the same in other words
         if findings:
@@ -193,11 +206,11 @@ class Submitter:
             Finding(
                 ("workdir",),
                 role.workdir,
-                "is in the server's own folder, which no task sees; /userhome is yours",
-                "在服务器自己的目录中，任务看不到；/userhome 是你的目录",
+                "leads to a folder that no task of yours sees; /userhome is yours",
+                "指向你的任务看不到的目录；/userhome 是你的目录",
             )
             for role in spec.roles
-            if rooms.volumes.hides(role.workdir, person)
+            if rooms.volumes.hides(role, person)
         ]
         nodes = [node.name for node in rooms.ledger.nodes()]
         return findings + rooms.volumes.findings(spec, person, nodes)
@@ -236,6 +249,23 @@ class Submitter:
                 f"is not a queue here; there is: {', '.join(known)}",
                 f"不是这里的队列；现有：{'、'.join(known)}",
             )
+        ]
+
+    def _nodes(self, spec: JobSpec) -> list[Finding]:
+        named = [*spec.nodes.only, *spec.nodes.exclude]
+        if not named:
+            return []
+        known = [node.name for node in self._controller.rooms.ledger.nodes()]
+        listed = ", ".join(known[:MOST_LISTED]) + (", ..." if len(known) > MOST_LISTED else "")
+        return [
+            Finding(
+                ("nodes",),
+                name,
+                f"is not a node here; there is: {listed}",
+                f"不是这里的节点；现有：{listed}",
+            )
+            for name in dict.fromkeys(named)
+            if name not in known
         ]
 
     def _room(self, spec: JobSpec) -> list[Finding]:

@@ -7,11 +7,12 @@ declared in danlu.toml, and declared by an admin while the server runs.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from danlu.access.identities import Person
+from danlu.control.links import lead
 from danlu.control.settings import Settings, VolumeConfig
 from danlu.engines.api import HostMount, Refused
 from danlu.spec.errors import Finding
@@ -200,17 +201,31 @@ class Volumes:
                 f"exists on {there} only, and there is no such node here; ask the admin",
                 f"只在 {there} 上存在，这里没有这样的节点；请联系管理员",
             )
+        if mount.folder and _folder(volume, mount.folder) is None:
+            return (
+                f"cannot be mounted by its folder {mount.folder}: that leads out of the volume",
+                f"不能按其中的目录 {mount.folder} 挂载：它指向存储卷之外",
+            )
         return None
 
-    def hides(self, workdir: str | None, person: Person) -> bool:
-        """Is it a folder of the server's own, which no task ever sees?"""
-        if workdir is None or not workdir.startswith("/"):
+    def hides(self, role: Role, person: Person) -> bool:
+        """Does it start in a folder that its tasks never see: the server's own, or another's?"""
+        if role.workdir is None:
             return False
-        path = os.path.normpath(workdir)
-        if not below(path, self._data) and not below(path, str(self._settings.data)):
+        seen = {volume.target: volume.source for volume in self.usable(person).values()}
+        for mount in role.mounts:
+            volume = self.find(mount.volume, person)
+            if volume is not None:
+                seen[mount.path] = _folder(volume, mount.folder) or volume.source
+        path = os.path.normpath(role.workdir)
+        return self._hidden(path, seen) or self._hidden(lead(path, seen), seen)
+
+    def _hidden(self, path: str, seen: Mapping[str, str]) -> bool:
+        places = [self._data, str(self._settings.data), "/mnt/user", "/mnt/share"]
+        places += [volume.target for volume in self.catalogue().values()]
+        if not any(below(path, place) for place in places):
             return False
-        own = [volume.source for volume in self.usable(person).values()]
-        return not any(below(path, source) for source in own)
+        return not any(below(path, own) for pair in seen.items() for own in pair)
 
 
 def may_use(volume: VolumeConfig, person: Person) -> bool:
@@ -232,12 +247,18 @@ def below(path: str, folder: str) -> bool:
 
 def _mount(volume: Volume, target: str, read_only: bool = False, folder: str = "") -> HostMount:
     read_only = read_only or volume.config.read_only
-    source = volume.source
-    if folder:
-        source = real_path(f"{source}/{folder}")
-        if not below(source, real_path(volume.source)):
-            raise Refused(f"folder {folder} of volume {volume.name} leads out of the volume")
+    source = _folder(volume, folder)
+    if source is None:
+        raise Refused(f"folder {folder} of volume {volume.name} leads out of the volume")
     return HostMount(volume.name, source, target, read_only)
+
+
+def _folder(volume: Volume, folder: str) -> str | None:
+    """None: it leads out of the volume."""
+    if not folder:
+        return volume.source
+    source = real_path(f"{volume.source}/{folder}")
+    return source if below(source, real_path(volume.source)) else None
 
 
 def config_of(row: VolumeRow) -> VolumeConfig:

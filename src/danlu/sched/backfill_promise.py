@@ -19,7 +19,8 @@ from danlu.sched.api import (
     Waiting,
 )
 from danlu.sched.backfill_reserve import Reserve, admitted, reserved
-from danlu.sched.backfill_strict import Strict
+from danlu.sched.backfill_slots import fill_slots, follows_nodes
+from danlu.sched.backfill_strict import Summed
 from danlu.sched.backfill_view import Filled, View, starts_of
 from danlu.sched.memory import Memory
 from danlu.sched.pool import Pool
@@ -43,7 +44,7 @@ def fill_promised(view: View) -> Filled:
         # Nothing can start: whoever is new gets his promise in the pass in which something can.
         first = (job for job in jobs if view.possible(view.shapes(job), view.only))
         return Filled((), next(first, None), memory=view.memory)
-    return _Pass(view, jobs).run()
+    return fill_slots(view, jobs) if follows_nodes(view) else _Pass(view, jobs).run()
 
 
 def _strict(view: View) -> Filled:
@@ -62,7 +63,7 @@ class _Pass:
         memory = view.memory or Memory()
         gangs = [view.shapes(job) for job in self.jobs]
         self.pool = Pool(view.snapshot, view.room, view.only, gangs)
-        self.strict = Strict(view, self.jobs, memory, self.pool)
+        self.strict = Summed(view, self.jobs, memory, self.pool)
         self.promised = self.strict.promised
         self.steps = 0
         self.kept: dict[str, Kept] = {}
@@ -71,6 +72,7 @@ class _Pass:
         self.needs: list[Amounts] = []
         self.runs: list[float] = []
         self.waits: list[bool] = []
+        self.overtaken = 0  # so many of the first stand before somebody who has begun
 
     def run(self) -> Filled:
         view = self.view
@@ -85,7 +87,7 @@ class _Pass:
         left = [job for job in self.jobs if job.job_id not in begun]
         head = left[0] if left else None
         kept = tuple(one for one in self.kept.values() if one.job_id not in begun)
-        memory = Memory(self.strict.after(begun), passes=(view.memory or Memory()).passes + 1)
+        memory = Memory(self.strict.after(view.begun), passes=(view.memory or Memory()).passes + 1)
         return Filled(starts_of(view), head, self._reservations(head, kept), kept, memory)
 
     def _reservations(
@@ -117,6 +119,7 @@ class _Pass:
         self.needs = [pick(pool.amounts(view.shapes(job)), scarce) for job in self.jobs]
         self.runs = [run_of(job) or inf for job in self.jobs]
         self.waits = [True] * len(self.jobs)
+        self.overtaken = sum(job.order < self.strict.last_begun for job in self.jobs)
         size = max(1, pool.total[scarce[0]])
         turn = sorted(
             range(len(self.jobs)),
@@ -151,14 +154,18 @@ class _Pass:
         return Kept(job.job_id, Cause(CauseKind.RESERVED) if found is None else found.cause)
 
     def _harmless(self, i: int) -> bool:
-        """Whether all before it still get room by their promises if this one starts now."""
+        """Whether all before it still get room by their promises if this one starts now.
+
+        So do those behind it, as long as nobody who came later holds room: they are owed no more
+        than those before them leave. Whoever has been overtaken is looked at again.
+        """
         line = self.line.copy()
         step = 1 + len(line.times) * len(self.needs[i]) // 50  # a long line takes long to look at
         self.steps += step
         if not line.start(self.needs[i], self.runs[i]):
             return False
-        for other in range(i):
-            if not self.waits[other]:
+        for other in range(max(i, self.overtaken)):
+            if not self.waits[other] or other == i:
                 continue
             self.steps += step
             if self.steps >= BUDGET:
@@ -183,6 +190,7 @@ class _Pass:
 
     def _started(self, i: int) -> None:
         self.waits[i] = False
+        self.overtaken = max(self.overtaken, i)
         self.line.start(self.needs[i], self.runs[i])
 
     def _fall_back(self) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf
 from operator import attrgetter
 
 from danlu.sched.api import Running, Waiting
-from danlu.sched.backfill_view import View
+from danlu.sched.backfill_view import Begun, View
 from danlu.sched.memory import Entry, Memory
 from danlu.sched.pool import Pool
 from danlu.sched.timeline import Amounts, add, covers, end_of, pick, run_of, take
@@ -19,11 +20,11 @@ _NEAR = 1e-6
 _BEFORE_ALL = (-(1 << 62), 0)  # what ran when the memory began has its place already
 
 
-class Strict:
+class Strict(ABC):
     """Where every job would start if nobody overtook, as far as is known by now."""
 
-    def __init__(self, view: View, jobs: Sequence[Waiting], memory: Memory, pool: Pool) -> None:
-        self._view, self._pool, self._now = view, pool, view.now
+    def __init__(self, view: View, jobs: Sequence[Waiting], memory: Memory) -> None:
+        self._view, self._now = view, view.now
         self._stale = False
         running = {job.job_id: job for job in view.snapshot.running}
         waiting = {job.job_id for job in jobs}
@@ -35,14 +36,29 @@ class Strict:
         fresh = [job for job in jobs if job.job_id not in known]
         if fresh or self._stale:
             self._place(fresh)
+        self.slots = {entry.job_id: entry for entry in self._entries}
         self.promised = {entry.job_id: entry.at for entry in self._entries}
 
-    def after(self, begun: set[str]) -> tuple[Entry, ...]:
-        """What to remember once these have started."""
-        return tuple(
-            replace(entry, begun=self._now) if entry.job_id in begun else entry
+    @property
+    def last_begun(self) -> tuple[int, int]:
+        """The place in the queue of the last one that has really started."""
+        begun = (entry.order for entry in self._entries if entry.begun is not None)
+        return max(begun, default=_BEFORE_ALL)
+
+    def after(self, begun: Sequence[Begun]) -> tuple[Entry, ...]:
+        """What to remember once these have started: nothing while both queues are the same."""
+        places = {one.job.job_id: one.places for one in begun}
+        entries = tuple(
+            replace(
+                entry,
+                begun=self._now,
+                elsewhere=bool(entry.places) and entry.places != places[entry.job_id],
+            )
+            if entry.job_id in places
+            else entry
             for entry in self._entries
         )
+        return () if all(map(_is_on_time, entries)) else entries
 
     def _remembered(
         self, memory: Memory, waiting: set[str], running: dict[str, Running]
@@ -70,13 +86,25 @@ class Strict:
 
     def _adopted(self, job: Running) -> Entry:
         run = max(1.0, end_of(job, self._now) - job.since)
-        return Entry(job.job_id, _BEFORE_ALL, job.since, job.shapes, run, job.since, job.since)
+        return Entry(
+            job.job_id,
+            _BEFORE_ALL,
+            job.since,
+            job.shapes,
+            run,
+            job.since,
+            job.since,
+            job.owner,
+            job.places,
+        )
 
     def _place(self, fresh: list[Waiting]) -> None:
         """Gives the fresh ones their start; and all others that have none yet, if need be."""
         view = self._view
         added = [
-            Entry(j.job_id, j.order, j.submitted, view.shapes(j), run_of(j) or inf, inf)
+            Entry(
+                j.job_id, j.order, j.submitted, view.shapes(j), run_of(j) or inf, inf, owner=j.owner
+            )
             for j in fresh
         ]
         last = max((entry.order for entry in self._entries), default=_BEFORE_ALL)
@@ -86,6 +114,21 @@ class Strict:
             open_ = [entry for entry in self._entries if entry.job_id not in ids]
             added = sorted([*open_, *added], key=_order)
             self._entries = settled
+        self._append(added)
+
+    @abstractmethod
+    def _append(self, added: Sequence[Entry]) -> None:
+        """Gives each its start, none before the one that came before it."""
+
+
+class Summed(Strict):
+    """With all nodes taken as one."""
+
+    def __init__(self, view: View, jobs: Sequence[Waiting], memory: Memory, pool: Pool) -> None:
+        self._pool = pool
+        super().__init__(view, jobs, memory)
+
+    def _append(self, added: Sequence[Entry]) -> None:
         needs = self._needs([*self._entries, *added])
         line = _Queue(self._now, pick(self._pool.total, self._scarce))
         for entry in self._entries:
@@ -100,6 +143,12 @@ class Strict:
         total = self._pool.total
         self._scarce = [place for place, wanted in enumerate(sums) if wanted > total[place]]
         return {job_id: pick(amount, self._scarce) for job_id, amount in amounts.items()}
+
+
+def _is_on_time(entry: Entry) -> bool:
+    if entry.begun is None or entry.elsewhere:
+        return False
+    return abs(entry.begun - entry.at) < _NEAR
 
 
 class _Queue:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from math import inf
@@ -26,7 +26,7 @@ from danlu.sched.timeline import end_of, run_of
 Shapes = tuple[TaskShape, ...]
 Possible = Callable[[Shapes, frozenset[str] | None], bool]
 # Looking at every node for each placement pays on clusters up to this size.
-_NODES_TO_COMPARE = 512
+NODES_TO_COMPARE = 512
 _OVERTAKEN_SHOWN = 20
 _LOOKED_AT = 5000
 
@@ -122,12 +122,18 @@ class View:
     def _prefer(self, job: Waiting) -> Prefer | None:
         """The node that stays busy longest anyway: others come free as a whole the sooner."""
         run = run_of(job)
-        few = len(self.room.nodes) <= _NODES_TO_COMPARE
-        if run is None or self.rules.place != "tight" or not few or len(self.room.nodes) == 1:
+        if run is None or not self.compares_nodes:
             return None
         if self._busy is None:
             self._busy = _busy(self.snapshot)
-        busy, nodes, now, end = self._busy, self.room.nodes, self.now, self.now + run
+        return self.longest_busy(self._busy, self.now, run)
+
+    @property
+    def compares_nodes(self) -> bool:
+        return self.rules.place == "tight" and 1 < len(self.room.nodes) <= NODES_TO_COMPARE
+
+    def longest_busy(self, busy: Mapping[str, float], now: float, run: float) -> Prefer:
+        nodes, end = self.room.nodes, now + run
         return lambda at: max(0.0, end - busy.get(nodes[at].name, now))
 
 

@@ -28,10 +28,10 @@ def plan(view: View, head: Waiting) -> tuple[Move, ...]:
     settings = view.rules.settings
     saved = Reserve(view, head).at - view.now
     worth = settings.get("worth", WORTH)
-    limit = int(settings.get("moves", MOST))
+    limit = settings.get("moves", MOST)
     if saved != inf:
-        limit = min(limit, int(saved / worth))
-    return _Search(view, usable, limit).find(head) if limit > 0 else ()
+        limit = min(limit, saved / worth)
+    return _Search(view, usable, int(limit)).find(head) if limit >= 1 else ()
 
 
 class _Search:

@@ -140,9 +140,8 @@ class Pass:
 def _nobody_competes(view: View) -> bool:
     """Whether starting everybody in order, if there is room for all, is what `fill` would do."""
     promised = view.memory is not None and bool(view.memory.entries)
-    alone = len(view.jobs) == 1 and view.rules.order == "fifo" and view.rules.lend
-    alone = alone and not promised
-    return alone or len(view.jobs) > _MANY or plain(view)
+    strict = view.rules.order == "fifo" and view.rules.lend and not promised
+    return strict or len(view.jobs) > _MANY or plain(view)
 
 
 def _all_start(view: View) -> bool:

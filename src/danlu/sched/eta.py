@@ -7,52 +7,95 @@ that play is the middle estimate. How far past estimates were off gives the caut
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 
-from danlu.sched.api import Eta, EtaBasis, Policy, QueuePolicy, Running, Snapshot, Waiting
+from danlu.sched.api import (
+    Eta,
+    EtaBasis,
+    Policy,
+    QueuePolicy,
+    Running,
+    Snapshot,
+    TaskShape,
+    Waiting,
+)
 from danlu.sched.backfill_fit import Fit, Releases
 from danlu.sched.eta_play import Held, Play, Queued
 from danlu.sched.history import History, keys_of, quantile
 from danlu.sched.place import Room
 from danlu.sched.pool import Pool
+from danlu.sched.summary import fits
 from danlu.sched.timeline import GRACE, Amounts, end_of, pick, run_of
 
+Possible = Callable[[tuple[TaskShape, ...], frozenset[str] | None], bool]
 CAUTIOUS = 0.9
 _MINUTE = 60.0
 _FEW = 10  # fewer past estimates than this say little
 _WIDE = 2.0  # then the cautious estimate is so many times the middle one
 _DEPTH = 300  # jobs ahead that are played one by one; beyond, their work is added up
 _NODES = 512  # on so many nodes, the sum of them says nearly as much as each of them
-_RUNNING = 1000  # running jobs that are played, those with the nearest ends
+_SAMPLE = 500  # of those beyond, so many are looked at
+_RUNNING = 500  # running jobs that are played, those with the nearest ends; all, if they do not do
 
 
-def estimate(snapshot: Snapshot, policy: Policy, job_id: str) -> Eta:
+def estimate(
+    snapshot: Snapshot,
+    policy: Policy,
+    job_id: str,
+    place: int | None = None,
+    room: Room | None = None,
+    possible: Possible | None = None,
+) -> Eta:
+    """What is known already saves a look at every job and node: `place` in `snapshot.waiting`,
+    the untouched `room` of the snapshot, and who could ever run."""
     waiting = snapshot.waiting
-    place = [job.job_id for job in waiting].index(job_id)
+    if place is None:
+        place = [job.job_id for job in waiting].index(job_id)
     job = waiting[place]
     if job.blocked is not None:
         return Eta(None, None, EtaBasis.NONE, why="blocked")
     rules = policy.queue(job.queue)
-    if not Room(snapshot.nodes, empty=True).fits_gang(job.shapes, rules.nodes):
+    possible = possible or Room(snapshot.nodes, empty=True).fits_gang
+    if not possible(job.shapes, rules.nodes):
         return Eta(None, None, EtaBasis.NONE, why="never")
+    room = Room(snapshot.nodes, rules.place) if room is None else room
+    near, beyond, step = _ahead(waiting, place, job)
+    return _Forecast(snapshot, rules, room, [*near, job]).answer(beyond, step)
+
+
+def _ahead(
+    waiting: Sequence[Waiting], place: int, job: Waiting
+) -> tuple[list[Waiting], list[Waiting], int]:
+    """The first of those before it, a few of the many others, and for how many each stands."""
     queue = job.queue
-    ahead = [one for one in waiting[:place] if one.blocked is None and one.queue == queue]
-    return _Forecast(snapshot, rules, [*ahead[:_DEPTH], job]).answer(ahead[_DEPTH:])
+    near: list[Waiting] = []
+    seen = 0
+    while seen < place and len(near) < _DEPTH:
+        one = waiting[seen]
+        seen += 1
+        if one.blocked is None and one.queue == queue:
+            near.append(one)
+    step = max(1, (place - seen) // _SAMPLE)
+    others = waiting[seen:place:step]
+    return near, [one for one in others if one.blocked is None and one.queue == queue], step
 
 
 class _Forecast:
     """`near`: those that are played one by one, the last of them the one that is asked for."""
 
-    def __init__(self, snapshot: Snapshot, rules: QueuePolicy, near: list[Waiting]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, rules: QueuePolicy, room: Room, near: list[Waiting]
+    ) -> None:
         self.now, self.snapshot, self.rules, self.near = snapshot.now, snapshot, rules, near
-        self.room = Room(snapshot.nodes, rules.place)
+        self.room = room
         self.pool = Pool(snapshot, self.room, rules.nodes, [job.shapes for job in near])
         history = snapshot.history
         self.history = history if isinstance(history, History) else History()
         self.unknown: str | None = None
 
-    def answer(self, beyond: Sequence[Waiting]) -> Eta:
+    def answer(self, beyond: Sequence[Waiting], step: int) -> Eta:
+        """`beyond`: some of those between the ones that are played; each stands for `step`."""
         job, only = self.near[-1], self.rules.nodes
         amounts = [self.pool.amounts(one.shapes) for one in self.near]
         scarce = self.pool.scarce(amounts)
@@ -60,29 +103,37 @@ class _Forecast:
         if not scarce and not stuck:
             return Eta(self.now, self.now, EtaBasis.NOW)
         scarce = scarce or list(range(len(self.pool.free)))
-        held = self._running(scarce)
         needs = [pick(amount, scarce) for amount in amounts]
         queue = [self._queued(one, need) for one, need in zip(self.near, needs, strict=True)]
-        free = pick(self.pool.free, scarce)
-        start, after = Play(self.now, free, held, queue, self.rules.backfill).run()
+        held = self._running(self._nearest(), scarce)
+        start, after = self._play(held, queue, scarce)
+        if start == inf and len(self.snapshot.running) > _RUNNING:
+            held = self._running(self.snapshot.running, scarce)
+            start, after = self._play(held, queue, scarce)
         many = len(self.room.nodes) > _NODES and start > self.now
         for one in () if beyond or many else stuck:
-            fits, opener = self._on_nodes(one, held, only)
-            if fits > start:
-                start, after = fits, opener if one is job else after
+            at, opener = self._on_nodes(one, held, only)
+            if at > start:
+                start, after = at, opener if one is job else after
         if start == inf:
             return Eta(None, None, EtaBasis.NONE, after=self.unknown, why="no_limit")
         if beyond:
-            start += self._rest(beyond, scarce)
+            start += step * self._rest(beyond, scarce)
         return self._eta(start, after)
+
+    def _play(
+        self, held: list[Held], queue: list[Queued], scarce: Sequence[int]
+    ) -> tuple[float, Running | None]:
+        free = pick(self.pool.free, scarce)
+        return Play(self.now, free, held, queue, self.rules.backfill).run()
 
     def _stuck(self, strict: bool) -> list[Waiting]:
         """Who finds no node, though the sum might do: the job itself; in strict order, the head."""
         only = self.rules.nodes
         ahead = self.near[:-1] if strict else []
-        head = next((one for one in ahead if not self.room.fits_gang(one.shapes, only)), None)
+        head = next((one for one in ahead if not fits(self.room, one.shapes, only)), None)
         job = self.near[-1]
-        stuck = [] if self.room.fits_gang(job.shapes, only) else [job]
+        stuck = [] if fits(self.room, job.shapes, only) else [job]
         return stuck if head is None else [head, *stuck]
 
     def _on_nodes(
@@ -103,11 +154,16 @@ class _Forecast:
         ref, owner = (None, None) if after is None else (after.ref, after.owner)
         return Eta(start, late, basis, ref, owner, len(history.runs))
 
-    def _running(self, scarce: Sequence[int]) -> list[Held]:
+    def _nearest(self) -> Sequence[Running]:
+        """Those that end first."""
+        jobs, now = self.snapshot.running, self.now
+        if len(jobs) <= _RUNNING:
+            return jobs
+        ends = [end_of(job, now) for job in jobs]
+        return [jobs[at] for at in heapq.nsmallest(_RUNNING, range(len(ends)), ends.__getitem__)]
+
+    def _running(self, jobs: Sequence[Running], scarce: Sequence[int]) -> list[Held]:
         held = []
-        jobs: Sequence[Running] = self.snapshot.running
-        if len(jobs) > _RUNNING:
-            jobs = heapq.nsmallest(_RUNNING, jobs, key=lambda job: end_of(job, self.now))
         soon = self.now + 1.0
         for job in jobs:
             amounts = self.pool.held(job)
@@ -127,22 +183,24 @@ class _Forecast:
         return end_of(job, self.now) if likely is None else job.since + likely
 
     def _queued(self, job: Waiting, need: Amounts) -> Queued:
-        planned = run_of(job)
+        run = self._run(job)
+        return Queued(run, max(1.0, run_of(job) or run), need)
+
+    def _run(self, job: Waiting) -> float:
+        """The likely one; inf: nobody knows."""
         keys = keys_of(job.owner, job.name, job.shapes)
-        run = self.history.likely(keys, job.time_limit) or planned or inf
-        return Queued(max(1.0, run), max(1.0, planned or run), need)
+        return max(1.0, self.history.likely(keys, job.time_limit) or run_of(job) or inf)
 
     def _rest(self, jobs: Sequence[Waiting], scarce: Sequence[int]) -> float:
         """The work of the many jobs behind those that are played, spread over all there is."""
-        step = max(1, len(jobs) // _DEPTH)
         work = [0.0] * len(scarce)
-        for job in jobs[::step]:
-            queued = self._queued(job, pick(self.pool.amounts(job.shapes), scarce))
-            run = GRACE if queued.run == inf else queued.run
-            for number, need in enumerate(queued.need):
-                work[number] += need * run
+        for job in jobs:
+            run, amounts = self._run(job), self.pool.amounts(job.shapes)
+            run = GRACE if run == inf else run
+            for number, what in enumerate(scarce):
+                work[number] += amounts[what] * run
         whole = pick(self.pool.capacity, scarce)
-        return max(step * w / max(1, all_) for w, all_ in zip(work, whole, strict=True))
+        return max(w / max(1, all_) for w, all_ in zip(work, whole, strict=True))
 
 
 def _planned_end(job: Running) -> float:

@@ -38,6 +38,7 @@ class Play:
         self.now, self.free = now, free
         self.backfill = backfill
         self.waiting = list(queue)
+        self.least = min((one.need[0] for one in queue), default=0)
         self.ends = sorted(((one.end, i, one) for i, one in enumerate(running)), key=_first)
         self.plans = sorted(((one.planned, i, one.need) for i, one in enumerate(running)))
         self.count = len(running)
@@ -78,8 +79,12 @@ class Play:
         del self.waiting[:begun]
 
     def _backfill(self) -> None:
-        if not self.free[0] or len(self.waiting) < 2:
+        free = self.free
+        if free[0] < self.least:
             return
+        rest = [one for one in self.waiting if one.need[0] <= free[0] and covers(free, one.need)]
+        if not rest:
+            return  # most often: whoever would fit has started, and nobody asks when the head will
         head = self.waiting[0].need
         shadow, then = inf, self.free
         for end, _, need in self.plans:

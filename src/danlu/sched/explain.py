@@ -41,7 +41,9 @@ def explain(
     place = [job.job_id for job in snapshot.waiting].index(job_id)
     job = snapshot.waiting[place]
     done = Pass(snapshot, policy)
+    untouched = done.room
     if decision is None:
+        untouched = untouched.copy()
         decision = done.run()
     only = policy.queue(job.queue).nodes
     ahead = _ahead(snapshot.waiting, place, job)
@@ -60,7 +62,8 @@ def explain(
     if not kinds & _NEVER:
         holders = blockers.holders(snapshot, shape, nodes)
         found = replace(found, holders=holders if kinds & _FULL else ())
-    found = replace(found, eta=estimate(snapshot, policy, job_id))
+    eta = estimate(snapshot, policy, job_id, place, untouched, done.possible)
+    found = replace(found, eta=eta)
     clear = tuple(_clear(done, job, kinds))
     tried = whatif.suggestions(done, decision, job, causes) if suggest else ()
     return replace(found, clear=clear, suggestions=tried)
@@ -140,7 +143,8 @@ def _order(job: Waiting, done: Pass, decision: Decision, fits: bool) -> list[Cau
 
 def _with_nodes(cause: Cause, decision: Decision) -> Cause:
     """Which nodes are kept for the job that is named."""
-    if cause.kind is not CauseKind.RESERVED or not decision.reservations:
+    named = cause.kind is CauseKind.RESERVED and "ref" in cause.numbers
+    if not named or not decision.reservations:
         return cause
     return replace(cause, numbers={**_kept(decision.reservations[0]), **cause.numbers})
 

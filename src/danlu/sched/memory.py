@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from danlu.sched.api import TaskShape
+    from danlu.sched.api import TaskPlace, TaskShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,9 @@ class Entry:
     run: float
     at: float
     begun: float | None = None  # when it really started
+    owner: str = ""
+    places: tuple[TaskPlace, ...] = ()  # where it would start there, if that is followed by node
+    elsewhere: bool = False  # it really started on time, but not there
 
     @property
     def end(self) -> float:

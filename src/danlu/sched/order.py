@@ -10,6 +10,9 @@ from danlu.sched.backfill_view import View
 from danlu.sched.tenants import Shares, guarantees
 
 ORDERS = ("fifo", "easy", "fair", "short-first")
+CERTAIN = ("fifo", "easy")
+"""Orders that promise: in them a job goes first by its time limit, never by how long jobs of that
+name took so far. Tomorrow's `python` may run for a week."""
 
 
 def aged(job: Waiting, view: View) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from danlu.sched.api import Mix, NodeState, TaskPlace, TaskShape
@@ -65,6 +65,12 @@ class Room:
         twin._owners = {at: set(owners) for at, owners in self._owners.items()}
         twin._index, twin._asked, twin._positions = None, 0, self._positions
         twin.notes, twin._asked_if = {}, 0
+        return twin
+
+    def with_less(self, rooms: Mapping[int, Free]) -> Room:
+        """A copy in which these nodes have no more than this."""
+        twin = self.copy()
+        twin._own.update(rooms)
         return twin
 
     def fill_by(self, order: str) -> None:

@@ -6,11 +6,12 @@ counted: where everything that waits would fit at once, an amount keeps nobody w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 
-from danlu.sched.api import WHOLE, Running, Snapshot, TaskShape
-from danlu.sched.free import millicpus, same
+from danlu.sched.api import WHOLE, Running, Snapshot, TaskPlace, TaskShape
+from danlu.sched.free import Free, millicpus, same
 from danlu.sched.place import Room
 from danlu.sched.timeline import Amounts, end_of
 
@@ -32,12 +33,17 @@ class Pool:
         """In the amounts that these gangs ask for."""
         self.now = snapshot.now
         self._room = room
-        self._known: dict[int, tuple[Shapes, Amounts]] = {}
-        self._models = sorted({s.model for shapes in gangs for s in shapes if s.model and s.amount})
+        self._known: dict[int, tuple[object, Amounts]] = {}
+        self._held: dict[tuple[TaskShape, str | None], Amounts] = {}
+        distinct = {id(shapes): shapes for shapes in gangs}.values()
+        self._models = sorted(
+            {s.model for shapes in distinct for s in shapes if s.model and s.amount}
+        )
+        self._rooms = room.rooms()
         self._nodes = {
             node.name: at
-            for at, node in enumerate(room.nodes)
-            if (only is None or node.name in only) and room.room_of(at).usable
+            for at, (node, free) in enumerate(zip(room.nodes, self._rooms, strict=True))
+            if free.usable and (only is None or node.name in only)
         }
         self._of_models: dict[tuple[str, ...], list[tuple[int, list[int] | None]]] = {}
         self._running = snapshot.running
@@ -62,23 +68,26 @@ class Pool:
     @cached_property
     def capacity(self) -> Amounts:
         """What the nodes have, with nothing broken. Does not look at what runs."""
-        cpus, memory, cards = 0.0, 0, 0
+        nodes = [self._room.nodes[at] for at in self._nodes.values()]
+        cards = [len(node.cards) for node in nodes]
         of_model = [0] * len(self._models)
-        for at in self._nodes.values():
-            node = self._room.nodes[at]
-            cpus += node.cpus
-            memory += node.memory
-            cards += len(node.cards)
-            if self._models:
-                models = self._room.room_of(at).models
+        if self._models:
+            for models, count in Counter(free.models for free in self._usable()).items():
                 for place, suiting in self._suiting(models):
-                    of_model[place] += len(models if suiting is None else suiting)
-        return (millicpus(cpus), memory, cards * WHOLE, *(count * WHOLE for count in of_model))
+                    of_model[place] += count * len(models if suiting is None else suiting)
+        plain = (
+            millicpus(sum([node.cpus for node in nodes])),
+            sum([node.memory for node in nodes]),
+            sum(cards) * WHOLE,
+        )
+        return (*plain, *(count * WHOLE for count in of_model))
 
     def amounts(self, shapes: Shapes) -> Amounts:
-        found = self._known.get(id(shapes))
+        # Jobs that are alike share their shapes, if not the tuple around them.
+        what: object = shapes[0] if len(shapes) == 1 else shapes
+        found = self._known.get(id(what))
         if found is None:
-            found = self._known[id(shapes)] = (shapes, self._add_up(shapes))
+            found = self._known[id(what)] = (what, self._add_up(shapes))
         return found[1]
 
     def scarce(self, demands: Iterable[Amounts]) -> list[int]:
@@ -90,20 +99,27 @@ class Pool:
         return [place for place, amount in enumerate(left) if amount < 0]
 
     def _count(self) -> Amounts:
-        room_of = self._room.room_of
-        cpus = memory = cards = 0
+        rooms = self._usable()
         of_model = [0] * len(self._models)
-        for at in self._nodes.values():
-            free = room_of(at)
-            cpus += free.millicpus
-            memory += free.memory
-            whole = sum(free.cards)
-            cards += whole
-            for place, suiting in self._suiting(free.models):
-                of_model[place] += (
-                    whole if suiting is None else sum(free.cards[card] for card in suiting)
-                )
-        return (cpus, memory, cards, *of_model)
+        for free in rooms if self._models else ():
+            if any(free.cards):
+                for place, suiting in self._suiting(free.models):
+                    cards = free.cards
+                    of_model[place] += (
+                        sum(cards) if suiting is None else sum([cards[card] for card in suiting])
+                    )
+        plain = (
+            sum([free.millicpus for free in rooms]),
+            sum([free.memory for free in rooms]),
+            sum([sum(free.cards) for free in rooms]),
+        )
+        return (*plain, *of_model)
+
+    def _usable(self) -> list[Free]:
+        rooms = self._rooms
+        if len(self._nodes) == len(rooms):
+            return rooms
+        return [rooms[at] for at in self._nodes.values()]
 
     def _suiting(self, models: tuple[str, ...]) -> list[tuple[int, list[int] | None]]:
         """Which cards of such a node are of a model that is asked for; None: all of them."""
@@ -136,21 +152,30 @@ class Pool:
 
     def held(self, job: Running) -> Amounts:
         """What it holds on the nodes that count here."""
-        if len(job.places) == 1 and not self._models:
-            here = job.places[0].node in self._nodes
-            return self.amounts(job.shapes) if here else _NOTHING
+        if len(job.places) == 1:
+            return self._held_at(job.shapes, job.places[0])
         held = [0] * (_PLAIN + len(self._models))
         for shape, place in zip(job.shapes, job.places, strict=False):
-            at = self._nodes.get(place.node)
-            if at is None:
-                continue
-            held[0] += millicpus(shape.cpus)
-            held[1] += shape.memory
-            held[2] += shape.amount
-            if self._models and place.cards:
-                free = self._room.room_of(at)
-                model = free.models[free.positions(place.cards[:1])[0]]
-                for number, asked in enumerate(self._models, _PLAIN):
-                    if same(asked, model):
-                        held[number] += shape.amount
+            for number, amount in enumerate(self._held_at((shape,), place)):
+                held[number] += amount
         return tuple(held)
+
+    def _held_at(self, shapes: Shapes, place: TaskPlace) -> Amounts:
+        """Of one task. What it holds of a model goes by its cards, not by what it asked for."""
+        at = self._nodes.get(place.node)
+        if at is None:
+            return _NOTHING + (0,) * len(self._models)
+        if not self._models:
+            return self.amounts(shapes)
+        free, model = self._rooms[at], None
+        if place.cards:
+            model = free.models[free.positions(place.cards[:1])[0]]
+        key = (shapes[0], model)
+        held = self._held.get(key)
+        if held is None:
+            (shape,) = shapes
+            plain = (millicpus(shape.cpus), shape.memory, shape.amount)
+            suits = [model is not None and same(asked, model) for asked in self._models]
+            held = (*plain, *(shape.amount if suit else 0 for suit in suits))
+            self._held[key] = held
+        return held

@@ -59,37 +59,61 @@ def summary_of(room: Room, shape: TaskShape, only: Only) -> Summary:
     known = room.notes.get(key)
     if isinstance(known, Summary):
         return known
-    frees = [
-        free for at, free in enumerate(room.rooms()) if free.usable and (mask is None or mask[at])
-    ]
-    found = room.notes[key] = _count(frees, need)
+    found = room.notes[key] = _count(_common(room, mask), need)
     return found
 
 
 def largest_part(free: Free, need: Need) -> int:
     """The most that is free on one card."""
-    if need.any_model or not free.cards:
-        return max(free.cards, default=0)
+    most = max(free.cards, default=0)
+    if need.any_model or not most:
+        return most
     pairs = zip(free.cards, free.models, strict=True)
     return max((part for part, model in pairs if need.accepts(model)), default=0)
 
 
-def _count(frees: Sequence[Free], need: Need) -> Summary:
-    if not frees:
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """What does not depend on the model that is asked for."""
+
+    nodes: int
+    partly: Sequence[Free]  # those with anything free on a card
+    cpus: tuple[int, int]  # least, most
+    memory: tuple[int, int]
+
+
+def _common(room: Room, mask: bytearray | None) -> _Common:
+    known = room.notes.get(id(mask))
+    if isinstance(known, _Common):
+        return known
+    frees = [
+        free for at, free in enumerate(room.rooms()) if free.usable and (mask is None or mask[at])
+    ]
+    cpus = [free.millicpus for free in frees] or [0]
+    memory = [free.memory for free in frees] or [0]
+    partly = [free for free in frees if any(free.cards)]
+    found = _Common(len(frees), partly, (min(cpus), max(cpus)), (min(memory), max(memory)))
+    room.notes[id(mask)] = found
+    return found
+
+
+def _count(common: _Common, need: Need) -> Summary:
+    if not common.nodes:
         return Summary(0)
-    idle = [free.idle(need) if free.whole else 0 for free in frees]
-    part = [largest_part(free, need) for free in frees]
-    cpus = [free.millicpus for free in frees]
-    memory = [free.memory for free in frees]
+    idle = [free.idle(need) if free.whole else 0 for free in common.partly]
+    part = [largest_part(free, need) for free in common.partly]
+    if len(idle) < common.nodes:
+        idle.append(0)
+        part.append(0)
     return Summary(
-        len(frees),
+        common.nodes,
         sum(idle),
         max(idle),
         min(idle),
         max(part),
         min(part),
-        max(cpus),
-        min(cpus),
-        max(memory),
-        min(memory),
+        common.cpus[1],
+        common.cpus[0],
+        common.memory[1],
+        common.memory[0],
     )

@@ -260,6 +260,11 @@ def _behind(n: Numbers) -> Pair:
 
 
 def _reserved(n: Numbers) -> Pair:
+    if not n.get("ref"):
+        return (
+            "The free room is planned for others, who would wait longer if it were taken now",
+            "空位已排给其他任务；现在占用会让它们等得更久",
+        )
     if not n.get("nodes"):
         return (
             f"The room is kept for {n['ref']}. Jobs that end before it starts may use it",

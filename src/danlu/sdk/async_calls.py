@@ -208,6 +208,10 @@ class AsyncCalls:
         answer: list[model.Node] = (await self._get(f"{BASE}/nodes"))["nodes"]
         return answer
 
+    async def queues(self) -> list[model.Queue]:
+        answer: list[model.Queue] = (await self._get(f"{BASE}/queues"))["queues"]
+        return answer
+
     async def gpus(self) -> model.Gpus:
         answer: model.Gpus = await self._get(f"{BASE}/gpus")
         return answer

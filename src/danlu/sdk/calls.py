@@ -220,6 +220,10 @@ class Calls:
         answer: list[model.Node] = self._get(f"{BASE}/nodes")["nodes"]
         return answer
 
+    def queues(self) -> list[model.Queue]:
+        answer: list[model.Queue] = self._get(f"{BASE}/queues")["queues"]
+        return answer
+
     def gpus(self) -> model.Gpus:
         answer: model.Gpus = self._get(f"{BASE}/gpus")
         return answer

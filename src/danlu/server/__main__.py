@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from danlu.server.words import say
 
 def main(argv: list[str] | None = None) -> int:
     options = _options(argv)
+    # Ignored by whoever started us, it would keep us from hearing how our helpers end.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     logging.basicConfig(
         level=logging.DEBUG if os.environ.get("DANLU_DEBUG") else logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",

@@ -31,6 +31,7 @@ _SCHEDULER = ("order", "place", "backfill")
 _TIMES = ("max_wait", "half_life")
 _FLAGS = ("backfill", "lend", "reclaim", "consolidate")
 _QUEUE = ("order", "place", "nodes", *_FLAGS, *_TIMES, "settings")
+_SETTINGS = ("patience", "worth", "moves")
 _QUOTA = ("gpus", "models", "cpus", "memory")
 _GROUP_QUOTA = (*_QUOTA, "guaranteed")  # a share that is theirs is a group's, never a person's
 KEYS = ("scheduler", "queues", "quotas", "kinds")
@@ -85,10 +86,18 @@ class Schedules(Values):
         settings = table.get("settings", {})
         if not isinstance(settings, dict):
             raise self._wrong(f"{key}.settings", settings, "write a table", "请写一个表")
+        self._known(f"{key}.settings", settings, _SETTINGS)
         changes["settings"] = {
-            name: self._number(f"{key}.settings.{name}", value) for name, value in settings.items()
+            name: self._setting(f"{key}.settings.{name}", name, value)
+            for name, value in settings.items()
         }
         return QueuePolicy(**changes)
+
+    def _setting(self, key: str, name: str, value: Any) -> float:
+        """No patience at all is a choice: short work first, however long others wait."""
+        if name == "patience" and value == 0 and not isinstance(value, bool):
+            return 0.0
+        return self._number(key, value)
 
     def _quota(self, key: str, table: Any, known: tuple[str, ...] = _QUOTA) -> Quota:
         if not isinstance(table, dict):

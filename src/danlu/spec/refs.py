@@ -13,6 +13,8 @@ from danlu.spec.job import Array
 NAME_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"
 """A job's name, and a queue's, group's or volume's. It may itself end in -<number>."""
 
+_EVERY = re.compile(rf"({NAME_PATTERN})-\*", re.ASCII)
+
 LARGEST_INDEX = 999_999_999
 MOST_INDEXES = 100_000
 """What a file may spell out at all; the platform's own cap (`Defaults.max_array`) is lower."""
@@ -47,6 +49,12 @@ class JobRef:
         owner = f"{self.owner}/" if self.owner else ""
         index = "" if self.index is None else f".{self.index}"
         return f"{owner}{self.name}-{self.number}{index}"
+
+
+def every_of(text: str) -> str | None:
+    """The name in `mnist-*`: all one's own jobs of that name that have not ended."""
+    match = _EVERY.fullmatch(text)
+    return match[1] if match else None
 
 
 def parse_ref(text: str) -> JobRef:

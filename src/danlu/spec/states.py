@@ -44,6 +44,7 @@ class Reason(StrEnum):
     MODULE_MISSING = "module_missing"
     FILE_LIMIT = "file_limit"
     PORT_IN_USE = "port_in_use"
+    LEASED_PORT_TAKEN = "leased_port_taken"
     PEER_UNREACHABLE = "peer_unreachable"
     TIME_LIMIT = "time_limit"
     STOPPED_BY_USER = "stopped_by_user"
@@ -157,6 +158,13 @@ MEANINGS: dict[Reason, Meaning] = {
         "程序要用的端口已被占用",
         "Use the leased ports (MASTER_PORT, PORT_*) instead of a fixed number",
         "使用平台分配的端口（MASTER_PORT、PORT_*），不要写死端口号",
+    ),
+    Reason.LEASED_PORT_TAKEN: _failed(
+        "A port that was leased to it is used by something outside the platform",
+        "分配给它的端口被平台之外的程序占用",
+        "It is tried again with other ports; if it comes back, tell the admin what uses the port",
+        "会换端口重试；如果反复出现，请告诉管理员是什么占用了端口",
+        Retry.PLATFORM,
     ),
     Reason.PEER_UNREACHABLE: _failed(
         "The tasks could not reach each other",

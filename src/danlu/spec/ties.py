@@ -9,7 +9,7 @@ from danlu.spec.errors import Wrong, wrong
 from danlu.spec.fields import LONGEST_PATH, choice, integer, read_flag, read_line, read_name
 from danlu.spec.forms import Collected, bounded
 from danlu.spec.job import After, Dependency, Files, Mount, NodeChoice
-from danlu.spec.refs import parse_ref
+from danlu.spec.refs import every_of, parse_ref
 
 MOST_MOUNTS = 100
 MOST_PORTS = 64
@@ -211,7 +211,8 @@ def _read_dependency(value: object) -> Dependency:
 
 def _read_job(value: object) -> str:
     text = read_line(value, 256).strip()
-    parse_ref(text)
+    if every_of(text) is None:
+        parse_ref(text)
     return text
 
 

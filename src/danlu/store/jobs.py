@@ -72,7 +72,7 @@ _SOME_OF = Statement(
 )
 _SUCCEEDED = Statement(
     select(*COLUMNS)
-    .where(jobs.c.state == State.SUCCEEDED.value)
+    .where(jobs.c.state == bindparam("state"))
     .order_by(jobs.c.seq.desc())
     .limit(bindparam("most", type_=Integer))
     .offset(literal_column("0"))
@@ -169,7 +169,7 @@ def some_of(tx: Tx, owner: str, most: int) -> list[JobRow]:
 
 def succeeded_lately(tx: Tx, most: int) -> list[JobRow]:
     """Those submitted last among the ones that ended well, the oldest first."""
-    return rows_as_jobs(tx.rows(_SUCCEEDED, {"most": most}))[::-1]
+    return rows_as_jobs(tx.rows(_SUCCEEDED, {"state": State.SUCCEEDED, "most": most}))[::-1]
 
 
 def next_number(tx: Tx, owner: str, name: str) -> int:

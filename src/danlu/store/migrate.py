@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.schema import CreateIndex, CreateTable, Index
 
 from danlu.store import tables
 from danlu.store.database import Connection, Database
@@ -91,11 +91,17 @@ def definitions(dialect: str) -> list[str]:
     for table in (*tables.metadata.sorted_tables, tables.version):
         made.append(str(CreateTable(table).compile(dialect=dialect_of(dialect))))
         indexes = sorted(table.indexes, key=lambda index: str(index.name))
-        made += [str(CreateIndex(index).compile(dialect=dialect_of(dialect))) for index in indexes]
+        made += [_index(index, dialect) for index in indexes]
     made += tables.APPEND_ONLY[dialect]
     made.append(tables.FIRST_LEADER)
     made.append(f"INSERT INTO alembic_version (version_num) VALUES ('{REVISIONS[-1]}')")  # noqa: S608
     return made
+
+
+def _index(index: Index, dialect: str) -> str:
+    where = index.info.get("where")
+    made = str(CreateIndex(index).compile(dialect=dialect_of(dialect)))
+    return made if where is None else f"{made} WHERE {where}"
 
 
 def _newer(database: Database, found: str) -> StoreNewer:

@@ -28,6 +28,12 @@ metadata = MetaData()
 # In SQLite only "INTEGER PRIMARY KEY" is the table's own key, without a second tree.
 _Key = BigInteger().with_variant(Integer, "sqlite")
 
+
+def _only(condition: str) -> dict[str, str]:
+    """Of a partial index. As a keyword of each database it would load both of their dialects."""
+    return {"where": condition}
+
+
 jobs = Table(
     "jobs",
     metadata,
@@ -67,20 +73,9 @@ jobs = Table(
     Index("jobs_name", "name", "number"),
     Index("jobs_owner", "owner", "seq"),
     Index("jobs_state", "state", "seq"),
-    Index(
-        "jobs_group",
-        "group",
-        "seq",
-        sqlite_where=text('"group" IS NOT NULL'),
-        postgresql_where=text('"group" IS NOT NULL'),
-    ),
-    Index("jobs_active", "seq", sqlite_where=text(ACTIVE), postgresql_where=text(ACTIVE)),
-    Index(
-        "jobs_array",
-        "array_id",
-        sqlite_where=text("array_id IS NOT NULL"),
-        postgresql_where=text("array_id IS NOT NULL"),
-    ),
+    Index("jobs_group", "group", "seq", info=_only('"group" IS NOT NULL')),
+    Index("jobs_active", "seq", info=_only(ACTIVE)),
+    Index("jobs_array", "array_id", info=_only("array_id IS NOT NULL")),
 )
 
 attempts = Table(
@@ -100,9 +95,7 @@ attempts = Table(
     Column("stop", Text),
     Column("tasks", Text, nullable=False),
     UniqueConstraint("job_id", "number", name="attempts_number"),
-    Index(
-        "attempts_active", "created_at", sqlite_where=text(ACTIVE), postgresql_where=text(ACTIVE)
-    ),
+    Index("attempts_active", "created_at", info=_only(ACTIVE)),
 )
 
 # No foreign key: what happened stays on record whatever becomes of the job's row.

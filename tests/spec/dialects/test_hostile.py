@@ -48,6 +48,14 @@ FILES = {
     "sbatch of unknown options": SCRIPT + "".join(f"#SBATCH --nod{i}=1\n" for i in range(30_000)),
     "sbatch of late options": SCRIPT + "x\n" + "".join(f"#SBATCH -x{i}\n" for i in range(50_000)),
     "sbatch of quotes": SCRIPT + "#SBATCH " + '"' * 900_000 + "\nx",
+    "dlc of variables that grow": "v0=xxxxxxxx\n"
+    + "".join(f"v{i + 1}=$v{i}$v{i}\n" for i in range(60))
+    + "dlc submit pytorchjob --name=$v60",
+    "dlc of open quotes": "a='x\n" * 100_000 + "dlc submit pytorchjob --name=x",
+    "dlc of many commands": "dlc submit pytorchjob\n" * 40_000,
+    "sbatch of commas": SCRIPT + "#SBATCH --gres=" + "x," * 16_000 + "\nx",
+    "sbatch of many commas": SCRIPT + "#SBATCH --gres=" + "x," * 400_000 + "\nx",
+    "sbatch of nodes": SCRIPT + "#SBATCH -w " + "n[1-999]," * 3_000 + "\nx",
     "sbatch of parentheses": SCRIPT + "#SBATCH --gres=" + "gpu(," * 200_000 + "\nx",
 }
 LANGUAGES = {

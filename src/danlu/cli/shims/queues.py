@@ -12,13 +12,16 @@ if TYPE_CHECKING:
 
 
 def names(client: Any) -> list[str]:
-    from danlu.sdk.errors import ApiError
+    return [str(queue["name"]) for queue in client.queues()]
 
-    try:
-        found = client.queues()
-    except (AttributeError, ApiError):
-        return ["default"]
-    return [str(queue["name"]) for queue in found] or ["default"]
+
+def nodes_of(client: Any) -> dict[str, list[str]]:
+    """Queue -> the names of its nodes."""
+    queues = {str(queue["name"]): list(queue["nodes"]) for queue in client.queues()}
+    if all(queues.values()):
+        return queues
+    every = [str(node["name"]) for node in client.nodes()]  # a queue that names none has them all
+    return {name: nodes or every for name, nodes in queues.items()}
 
 
 def find(client: Any, asked: str) -> str:

@@ -7,7 +7,8 @@ import sys
 
 from danlu.cli.shims import slurm
 from danlu.cli.shims.flags import Table
-from danlu.cli.shims.sinfo import gres, queue_names, state
+from danlu.cli.shims.queues import nodes_of
+from danlu.cli.shims.sinfo import gres, partitions, state
 from danlu.cli.shims.squeue import Row, as_json, elements
 from danlu.cli.shims.trouble import Trouble
 
@@ -79,13 +80,18 @@ def _show(words: list[str], one_line: bool, as_values: bool) -> int:
         blocks = [_job(client, job) for job in jobs]
     elif what in ("node", "nodes"):
         nodes = [dict(node) for node in client.nodes() if not names or node["name"] in names]
-        blocks = [_node(node, queue_names(client)) for node in nodes]
+        queues = nodes_of(client)
+        blocks = [_node(node, partitions(node, queues)) for node in nodes]
         if names and not nodes:
             raise Trouble(f"Node {names[0]} not found", f"没有节点 {names[0]}")
     elif what in ("partition", "partitions"):
-        known = [name for name in queue_names(client) if not names or name in names]
+        queues = nodes_of(client)
+        known = [name for name in queues if not names or name in names]
         nodes = [dict(node) for node in client.nodes()]
-        blocks = [_partition(name, nodes) for name in known]
+        blocks = [
+            _partition(name, [node for node in nodes if node["name"] in queues[name]])
+            for name in known
+        ]
         if names and not known:
             raise Trouble(f"Partition {names[0]} not found", f"没有队列 {names[0]}")
     elif what == "config":

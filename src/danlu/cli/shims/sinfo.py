@@ -6,6 +6,7 @@ import sys
 
 from danlu.cli.shims import fields, slurm
 from danlu.cli.shims.flags import Table
+from danlu.cli.shims.queues import nodes_of
 from danlu.cli.shims.squeue import long_pieces
 
 TYPE_CHECKING = False
@@ -109,11 +110,14 @@ def sinfo(words: list[str]) -> int:
         return 0
     client = slurm.client()
     nodes = _wanted(client.nodes(), flags)
-    queues = flags.items("partition") or queue_names(client)
+    asked, known = flags.items("partition"), nodes_of(client)
+    queues = {name: known[name] for name in known if not asked or name in asked}
+    nodes = [node for node in nodes if any(node["name"] in names for names in queues.values())]
     if flags.has("json"):
         import json
 
-        json.dump({"sinfo": [node_json(node, queues) for node in nodes], "errors": []}, sys.stdout)
+        listed = [node_json(node, partitions(node, queues)) for node in nodes]
+        json.dump({"sinfo": listed, "errors": []}, sys.stdout)
         sys.stdout.write("\n")
         return 0
     pieces = _pieces(flags)
@@ -122,17 +126,15 @@ def sinfo(words: list[str]) -> int:
     if not flags.has("noheader"):
         sys.stdout.write(head.rstrip() + "\n")
     by_node = flags.has("Node") or any(piece.letter in ("n", "o") for piece in pieces)
-    for queue in queues:
-        for group in _grouped(nodes, by_node):
+    for queue, members in queues.items():
+        for group in _grouped([node for node in nodes if node["name"] in members], by_node):
             row = fields.line(pieces, lambda letter, q=queue, g=group: value(letter, q, g))  # type: ignore[misc]
             sys.stdout.write(row.rstrip() + "\n")
     return 0
 
 
-def queue_names(client: Any) -> list[str]:
-    from danlu.cli.shims.queues import names
-
-    return names(client)
+def partitions(node: dict[str, Any], queues: dict[str, list[str]]) -> list[str]:
+    return [queue for queue, names in queues.items() if node["name"] in names]
 
 
 def _pieces(flags: Flags) -> list[fields.Piece]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
+from typing import cast
 
 from danlu.spec.complete import read_submissions
 from danlu.spec.defaults import Defaults
-from danlu.spec.dialects import determined, dlc, openpai_v1, openpai_v2, sbatch
 from danlu.spec.dialects.language import Converted, Dialect, Options, Site
 from danlu.spec.dialects.recognise import recognise
 from danlu.spec.errors import Problem, SpecError, file_error
@@ -19,13 +20,14 @@ _NOTHING_ELSE = Options()
 
 Reader = Callable[[str, Options, Site, Defaults], Converted]
 
-_READERS: dict[Dialect, Reader] = {
-    Dialect.OPENPAI_V1: openpai_v1.read,
-    Dialect.OPENPAI_V2: openpai_v2.read,
-    Dialect.DLC: dlc.read,
-    Dialect.DETERMINED: determined.read,
-    Dialect.SBATCH: sbatch.read,
+_READERS = {
+    Dialect.OPENPAI_V1: "openpai_v1",
+    Dialect.OPENPAI_V2: "openpai_v2",
+    Dialect.DLC: "dlc",
+    Dialect.DETERMINED: "determined",
+    Dialect.SBATCH: "sbatch",
 }
+"""Their modules, loaded when the first file of a language comes: many labs use one, or none."""
 
 
 def convert(
@@ -43,7 +45,7 @@ def convert(
     if language is Dialect.NATIVE:
         return Converted(language, tuple(read_submissions(content, media_type, defaults)))
     try:
-        return _READERS[language](content, options, site, defaults)
+        return _reader(language)(content, options, site, defaults)
     except SpecError as error:
         placed = SpecError(_placed(problem) for problem in error.problems)
         # A wrong guess explains a strange mistake.
@@ -53,6 +55,11 @@ def convert(
         raise file_error(
             "Values are nested too deep; no job needs that", "嵌套过深；任务文件不需要这样"
         ) from None
+
+
+def _reader(language: Dialect) -> Reader:
+    module = import_module(f"danlu.spec.dialects.{_READERS[language]}")
+    return cast(Reader, module.read)
 
 
 def _placed(problem: Problem) -> Problem:

@@ -85,7 +85,7 @@ class _Task:
         draft, keys = self.draft, self.keys
         draft.put(("variables",), "determined", ())
         self._name()
-        resources = Resources(draft, keys, self.kind == "experiment")
+        resources = Resources(draft, keys, self.kind == "experiment", self.site)
         resources.build()
         Environment(draft, keys, self.site, resources.slots).build()
         folder = keys.read("work_dir", read_absolute)

@@ -32,6 +32,8 @@ _NOTED: dict[str, tuple[str, str]] = {
     "add_capabilities": ("no capabilities are granted", "不授予额外的能力"),
     "drop_capabilities": ("tasks have none to drop", "任务本来就没有可去掉的能力"),
     "pod_spec": ("is for Kubernetes only", "只用于 Kubernetes"),
+    "slurm": ("nothing is submitted to another scheduler", "不会提交到别的调度器"),
+    "pbs": ("nothing is submitted to another scheduler", "不会提交到别的调度器"),
 }
 _IMAGE_KINDS = ("cpu", "cuda", "rocm", "gpu")
 _PROPAGATIONS = ("rprivate", "private", "rshared", "shared", "rslave", "slave")

@@ -7,6 +7,7 @@ from typing import Any
 
 from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.keys import Keys
+from danlu.spec.dialects.language import Site
 from danlu.spec.dialects.openpai import read_model
 from danlu.spec.errors import Path
 from danlu.spec.fields import integer
@@ -15,6 +16,9 @@ from danlu.spec.units import G, parse_size
 DEFAULT_SHM = 4 * G
 DEFAULT_PRIORITY = 42
 """Determined's own; it is Danlu's 0."""
+
+_LIKELY = 8
+"""So many cards a node often has; where nodes are not known, more on one of them is told."""
 
 _slots = integer(0, 100_000)
 _priority = integer(1, 99)
@@ -45,8 +49,9 @@ _KEYS = (
 
 
 class Resources:
-    def __init__(self, draft: Draft, keys: Keys, experiment: bool) -> None:
+    def __init__(self, draft: Draft, keys: Keys, experiment: bool, site: Site) -> None:
         self._draft = draft
+        self._site = site
         self._top = keys
         self._keys = Keys(draft, keys.mapping("resources"), ("resources",))
         self._experiment = experiment
@@ -71,7 +76,7 @@ class Resources:
 
     def _queue(self) -> None:
         draft, keys = self._draft, self._keys
-        pool = keys.line("resource_pool")
+        pool = (keys.text("resource_pool") or "").strip()
         if pool:
             draft.put(("queue",), pool, ("resources", "resource_pool"))
         priority = keys.read("priority", _priority)
@@ -90,7 +95,7 @@ class Resources:
         batch = self._batch()
         count = self.slots
         nodes = 1
-        per_node = batch.get("slots_per_node")
+        per_node = batch.get("slots_per_node") or self._largest(key)
         if isinstance(per_node, int) and 0 < per_node < count:
             nodes, rest = divmod(count, per_node)
             if rest:
@@ -105,6 +110,27 @@ class Resources:
             draft.put(("gpus",), count, key)
         elif model:
             draft.note(model_key, "no card is asked for, so it does not matter", "没有申请卡")
+
+    def _largest(self, key: Path) -> int:
+        """How many slots go on each node where no node has all of them; 0: all on one."""
+        cards = self._site.cards
+        if not cards:
+            if self.slots > _LIKELY:
+                self._draft.note(
+                    key,
+                    f"all {self.slots} cards are asked for on one node; slurm.slots_per_node says"
+                    " how many go on each",
+                    f"在一个节点上申请 {self.slots} 张卡；slurm.slots_per_node 指定每个节点的卡数",
+                )
+            return 0
+        if self.slots <= cards or self.slots % cards:
+            return 0
+        self._draft.note(
+            key,
+            f"no node has {self.slots} cards: {self.slots // cards} nodes with {cards} each",
+            f"没有节点有 {self.slots} 张卡：用 {self.slots // cards} 个节点，每个 {cards} 张",
+        )
+        return cards
 
     def _model(self) -> tuple[str | None, Path]:
         key: Path = ("resources", "agent_label")

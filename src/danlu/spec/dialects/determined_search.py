@@ -37,6 +37,19 @@ _STEERED_EN = "nobody but the program steers the training here"
 _STEERED_ZH = "这里训练过程由程序自己控制"
 
 
+_HERE = (
+    "An experiment's files are not uploaded: it runs in the working directory"
+    " (of danlu submit: the present one)",
+    "不上传实验文件：在工作目录中运行（danlu submit 为当前目录）",
+)
+_IN_IMAGE = (
+    "An experiment's files are not uploaded, and a container does not see the present directory:"
+    " put them below /userhome and name that folder: work_dir: /userhome/code",
+    "不上传实验文件，容器中也看不到当前目录：请放到 /userhome 下，并指定该目录："
+    "work_dir: /userhome/code",
+)
+
+
 class Experiment:
     NOTED: ClassVar[dict[str, tuple[str, str]]] = {
         "labels": ("jobs have no labels here", "这里的任务没有标签"),
@@ -93,12 +106,8 @@ class Experiment:
         self._search(number)
         for key, (en, zh) in self.NOTED.items():
             keys.note(key, en, zh)
-        draft.note(
-            (),
-            "An experiment's files are not uploaded: it runs in the working directory"
-            " (of danlu submit: the present one)",
-            "不上传实验文件：在工作目录中运行（danlu submit 为当前目录）",
-        )
+        blind = draft.get(("image",)) and not draft.get(("workdir",))
+        draft.note((), *(_IN_IMAGE if blind else _HERE))
 
     def _configuration(self) -> None:
         """The whole file as Determined hands it to the program; logins are left out."""
@@ -127,13 +136,23 @@ class Experiment:
             space = {}  # what is wrong with it is told; the rest is read without
         searcher = Keys(draft, keys.mapping("searcher"), ("searcher",))
         name = searcher.text("name") or "single"
-        if name not in _SEARCHERS:
+        if name == "custom":
+            draft.refuse(
+                ("searcher", "name"),
+                name,
+                "lets a program of its own steer the trials through Determined's server, which is"
+                " not here; write random or grid",
+                "由自己的程序通过 Determined 服务控制试验，这里没有该服务；请写 random 或 grid",
+            )
+        elif name not in _SEARCHERS:
             every = ", ".join(_SEARCHERS)
             draft.refuse(
                 ("searcher", "name"), name, f"is not one of: {every}", f"不是以下之一：{every}"
             )
         steering = [
-            key for key in searcher.left() if key not in ("max_trials", "max_concurrent_trials")
+            key
+            for key in searcher.left()
+            if key not in ("max_trials", "max_concurrent_trials") and searcher.has(key)
         ]
         if steering:
             listed = ", ".join(steering)
@@ -163,6 +182,8 @@ class Experiment:
     def _trials(self, name: str, searcher: Keys, space: Mapping[str, Any], seed: int) -> int:
         draft = self._draft
         given = searcher.read("max_trials", _trials)
+        if given is None and name == "pbt":
+            given = searcher.read("population_size", _trials)
         if name == "single":
             return 1
         if name == "grid":

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from danlu.spec.defaults import Defaults
+from danlu.spec.dialects.dlc_command import COMMAND, read_command
 from danlu.spec.dialects.dlc_data import Data
 from danlu.spec.dialects.dlc_keys import KNOWN, NOTED, read_pairs
 from danlu.spec.dialects.dlc_roles import COUNTS, KINDS, RESOURCES, ROLES, machine_of
 from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.keys import Keys
 from danlu.spec.dialects.language import Converted, Dialect, Options, Site
+from danlu.spec.dialects.node_names import put_nodes
 from danlu.spec.dialects.openpai import read_model
 from danlu.spec.errors import Path, wrong
 from danlu.spec.fields import integer, read_number
@@ -24,13 +26,21 @@ from danlu.spec.forms import read_env
 from danlu.spec.units import parse_size
 
 _count = integer(0, 100_000)
-_priority = integer(1, 9)
+_priority = integer(0, 9)  # 0 is in older files: below all others
 _minutes = integer(0, 5_000_000)
 
 
 def read(text: str, options: Options, site: Site, defaults: Defaults) -> Converted:
-    raw = read_pairs(text)
+    command = not text.lstrip().startswith("{") and COMMAND.search(text) is not None
+    raw, more = read_command(text) if command else (read_pairs(text), False)
     draft = Draft(lambda path: raw.line_of(path) or 1)
+    if more:
+        draft.note(
+            (),
+            "The dlc command is read, with the plain variables that the script sets; what else"
+            " stands in it is not run",
+            "只读取 dlc 命令（代入脚本中直接赋值的变量）；其他内容不运行",
+        )
     _Job(draft, raw.values, site).build()
     submission = draft.finish(options.values, options.offers, defaults)
     return Converted(Dialect.DLC, (submission,), tuple(draft.notes))
@@ -60,6 +70,7 @@ class _Job:
             if values:
                 draft.put(("env",), values, ("envs",))
         roles = self._roles(kind)
+        self._nodes()
         self._success(kind, roles)
         for key, (en, zh) in NOTED.items():
             keys.note(key, en, zh)
@@ -143,6 +154,11 @@ class _Job:
             if role not in counts:
                 self._unused(role)
         return counts
+
+    def _nodes(self) -> None:
+        names = self.keys.text("node_names")
+        if names and names.strip():
+            put_nodes(self.draft, "only", names, self.site, ("node_names",))
 
     def _count(self, role: str) -> int:
         found: int | None = None

@@ -32,10 +32,6 @@ NOTED: dict[str, tuple[str, str]] = {
     "job_reserved_minutes": _KEPT,
     "job_reserved_policy": _KEPT,
     "advanced_settings": (_NOT_NEEDED_EN, _NOT_NEEDED_ZH),
-    "node_names": (
-        "nodes are chosen by the platform; it is not bound to these",
-        "节点由平台选择，不限于这些节点",
-    ),
     "image_repo_username": _REGISTRY,
     "image_repo_password": _REGISTRY,
     "aimaster_enable": _WATCHED,
@@ -67,6 +63,7 @@ _COMMON = (
     "interactive",
     "job_max_running_time_minutes",
     "success_policy",
+    "node_names",
 )
 KNOWN = (
     *_COMMON,

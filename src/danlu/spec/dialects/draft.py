@@ -67,11 +67,13 @@ class Draft:
 
     def note(self, key: Path, en: str, zh: str) -> None:
         """The texts go on after the key: "portList.0.beginAt: ports are leased ..."."""
+        if len(self.notes) >= MOST_NOTES:
+            return
         shown = show_path(key)
         before_en, before_zh = (f"{shown}: ", f"{shown}：") if shown else ("", "")
         line = self.line_of(key) if key else None
         found = Note(before_en + en, before_zh + zh, shown, line)
-        if len(self.notes) < MOST_NOTES and found not in self.notes:
+        if found not in self.notes:
             self.notes.append(found)
 
     def refuse(self, key: Path, value: object, en: str, zh: str) -> None:

@@ -48,6 +48,8 @@ class Site:
     """What only the installation knows. Foreign files name folders of machines by their path."""
 
     volumes: tuple[SiteVolume, ...] = ()
+    cards: int = 0  # of the node that has most; 0: not known
+    nodes: frozenset[str] = frozenset()  # their names; none: not known
 
     def volume_of(self, path: str) -> tuple[SiteVolume, str] | None:
         """The volume that holds a path of the nodes, and the rest of the path below it."""

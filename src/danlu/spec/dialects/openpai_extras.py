@@ -101,19 +101,20 @@ class Extras:
 
     def _hived_role(self, role: str, keys: Keys) -> None:
         draft = self._draft
-        sku = keys.text("skuType")
+        kind = "skuType" if keys.has("skuType") else "gpuType"  # as older schedulers call it
+        sku = keys.text(kind)
         if sku is not None:
             card = _CARD.search(sku)
             if card is not None:
                 self.models[role] = card[1].strip(" _-")
                 draft.note(
-                    (*keys.path, "skuType"),
+                    (*keys.path, kind),
                     f"asks for cards of the model {self.models[role]}",
                     f"申请型号为 {self.models[role]} 的卡",
                 )
             else:
                 draft.note(
-                    (*keys.path, "skuType"),
+                    (*keys.path, kind),
                     "names no GPU model; any card will do",
                     "没有 GPU 型号；任意型号的卡",
                 )
@@ -122,7 +123,8 @@ class Extras:
             "resourcePerInstance says what a task gets",
             "任务得到的资源以 resourcePerInstance 为准",
         )
-        keys.note("pinnedCellId", "cells are not pinned here", "这里不固定单元")
+        for key in ("pinnedCellId", "reservationId"):
+            keys.note(key, "cells are not pinned here", "这里不固定单元")
         keys.note(
             "affinityGroupName",
             "tasks of a job are packed tightly anyway",

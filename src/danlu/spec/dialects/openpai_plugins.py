@@ -49,11 +49,11 @@ class Plugins:
                 continue
             self._add(Keys(self._draft, values, place))
 
-    def add(self, name: str, values: Mapping[str, Any], path: Path) -> None:
+    def add(self, name: str, values: Mapping[str, Any], path: Path, roles: list[str]) -> None:
         """A plugin that stands among the prerequisites."""
         keys = Keys(self._draft, values, path)
         keys.taken |= values.keys() - {"callbacks", "failurePolicy"}
-        self._run(name, keys, keys, self._roles)
+        self._run(name, keys, keys, roles)
 
     def _add(self, keys: Keys) -> None:
         draft = self._draft
@@ -165,9 +165,10 @@ class Plugins:
         parameters.note_rest()
 
     def _git(self, parameters: Keys, roles: list[str], ignore: bool) -> None:
-        if not parameters.required("repo_uri", "write the repository", "请写仓库地址"):
+        key = "repo" if parameters.has("repo") else "repo_uri"  # both are in the manuals
+        if not parameters.required(key, "write the repository", "请写仓库地址"):
             return
-        uri = parameters.line("repo_uri") or ""
+        uri = parameters.line(key) or ""
         options = parameters.read("options", as_text_list) or []
         folder = parameters.line("clone_dir")
         words = ["git", "clone", *options, uri, *([folder] if folder else [])]

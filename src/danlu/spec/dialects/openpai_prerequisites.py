@@ -30,7 +30,8 @@ _KEYS = (
 class Prerequisites:
     def __init__(self, draft: Draft, keys: Keys) -> None:
         self._draft = draft
-        self._plugins: list[tuple[str, Mapping[str, Any], Path]] = []
+        self._plugins: dict[str, tuple[str, Mapping[str, Any], Path]] = {}
+        self._before: dict[str, list[str]] = {}  # what a prerequisite itself requires
         self.things: dict[str, dict[str, Mapping[str, Any]]] = {kind: {} for kind in _TYPES}
         for index, values in enumerate(keys.items("prerequisites")):
             place = ("prerequisites", index)
@@ -48,13 +49,10 @@ class Prerequisites:
         name = (keys.text("name") if named else None) or ""
         plugin = keys.text("plugin")
         if plugin is not None:
-            self._plugins.append((plugin, keys.values, path))
+            self._plugins[name] = (plugin, keys.values, path)
             for key in ("callbacks", "failurePolicy"):
                 keys.raw(key)
-        if keys.items("require"):
-            draft.note(
-                (*path, "require"), "all prerequisites are there at once", "所有前置项同时可用"
-            )
+        self._before[name] = keys.read("require", as_text_list) or []
         kind = keys.text("type") if plugin is None or keys.has("type") else None
         if kind is None and plugin is None:
             draft.missing((*path, "type"), f"write one of: {', '.join(_TYPES)}", "请写类型")
@@ -66,11 +64,11 @@ class Prerequisites:
                 f"不是以下之一：{'、'.join(_TYPES)}",
             )
         elif kind in _TYPES:
-            self._keep(kind, name, keys)
+            self._keep(kind, name, keys, plugin is None)
         keys.raw("uri")
         keys.refuse_rest(_KEYS)
 
-    def _keep(self, kind: str, name: str, keys: Keys) -> None:
+    def _keep(self, kind: str, name: str, keys: Keys, needs_uri: bool) -> None:
         draft, path = self._draft, keys.path
         if name in self.things[kind]:
             draft.refuse(
@@ -83,7 +81,9 @@ class Prerequisites:
         if kind == "data":
             if keys.has("uri"):
                 uri = keys.read("uri", as_text_list)
-        elif keys.required("uri", "write its address", "请写地址"):
+        elif keys.has("uri") or (
+            needs_uri and keys.required("uri", "write its address", "请写地址")
+        ):
             uri = keys.line("uri")
         if keys.has("auth"):
             keys.mapping("auth")
@@ -92,11 +92,54 @@ class Prerequisites:
                 "is not used; registries and their logins are set up once by the admin",
                 "不使用；镜像仓库及其登录由管理员统一设置",
             )
-        self.things[kind][name] = {"name": name, "uri": uri}
+        version = keys.values.get("version")
+        self.things[kind][name] = {"name": name, "uri": uri, "version": version}
 
-    def add_plugins(self, plugins: Plugins) -> None:
-        for name, values, path in self._plugins:
-            plugins.add(name, values, path)
+    def add_plugins(self, plugins: Plugins, roles: Mapping[str, Any]) -> None:
+        """Where roles say which prerequisites they have, each gets those; else all get all."""
+        named = {
+            name: role["prerequisites"]
+            for name, role in roles.items()
+            if isinstance(role, Mapping) and role.get("prerequisites") is not None
+        }
+        for role in roles:
+            names = self._chosen(role, named[role]) if role in named else []
+            for name in self._in_order(names if named else list(self._before)):
+                if name in self._plugins:
+                    plugin, values, path = self._plugins[name]
+                    plugins.add(plugin, values, path, [role])
+        findings = self._draft.findings  # a plugin of two roles is wrong once
+        findings[:] = [each for at, each in enumerate(findings) if each not in findings[:at]]
+
+    def _chosen(self, role: str, names: Any) -> list[str]:
+        key: Path = ("taskRoles", role, "prerequisites")
+        found = self._draft.read(as_text_list, names, key) or []
+        for name in found:
+            if name not in self._before:
+                known = ", ".join(self._before) or "none"
+                self._draft.refuse(
+                    key,
+                    name,
+                    f"is not a prerequisite; there are: {known}",
+                    f"不是前置项；现有：{known}",
+                )
+        return found
+
+    def _in_order(self, names: list[str]) -> list[str]:
+        """Each after what it requires."""
+        found: dict[str, None] = {}
+        waiting = list(reversed(names))
+        opened: set[str] = set()
+        while waiting:
+            name = waiting[-1]
+            missing = [each for each in self._before.get(name, ()) if each not in opened]
+            opened.add(name)
+            if missing:
+                waiting.extend(reversed(missing))
+                opened.update(missing)
+                continue
+            found.setdefault(waiting.pop())
+        return list(found)
 
     def image(self, name: str, key: Path) -> str | None:
         if not self.check("dockerimage", name, key):

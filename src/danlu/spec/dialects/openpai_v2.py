@@ -74,14 +74,15 @@ class Job:
         self.prerequisites = Prerequisites(draft, keys)
         self.extras = Extras(draft, keys, roles)
         plugins = Plugins(draft, roles)
-        self.prerequisites.add_plugins(plugins)
+        values = keys.values.get("taskRoles")
+        named = values if isinstance(values, Mapping) else {}
+        self.prerequisites.add_plugins(plugins, {name: named[name] for name in roles})
         plugins.add_all(*self.extras.plugins)
         self.parameters = keys.mapping("parameters")
         self.secrets = keys.mapping("secrets")
         deployment = self._deployment()
-        values = keys.values.get("taskRoles")
         for name in roles:
-            role = Role(self, name, values[name] if isinstance(values, Mapping) else {})
+            role = Role(self, name, named[name])
             role.build(plugins, deployment.get(name, {}))
         self._retries()
         keys.refuse_rest(_TOP)

@@ -24,6 +24,7 @@ _ROLE_KEYS = (
     "data",
     "output",
     "script",
+    "prerequisites",
     "extraContainerOptions",
     "resourcePerInstance",
     "commands",
@@ -55,7 +56,7 @@ class Role:
         self._resources(role, around.ports)
         self._mounts(role, around.volumes)
         self._commands(role, plugins, deployment)
-        keys.note("prerequisites", "all prerequisites are there at once", "所有前置项同时可用")
+        keys.raw("prerequisites")
         keys.refuse_rest(_ROLE_KEYS)
 
     def _completion(self, role: Path, count: int) -> None:
@@ -148,6 +149,8 @@ class Role:
             amount = self.draft.read(openpai.AMOUNT_OF_PORTS, count, (*path, label))
             if amount:
                 ports.add(label, amount, (*path, label))
+            elif amount == 0:
+                self.draft.note((*path, label), "no port is asked for", "没有申请端口")
         for label in more:
             ports.add(label, 1, path)
         self.draft.put((*role, "ports"), ports.with_always(), path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from danlu.spec.dialects.dlc_command import COMMAND
 from danlu.spec.dialects.language import Dialect
 
 _TOP_KEY = re.compile(r"""^["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:(?:\s|$)""", re.ASCII)
@@ -59,14 +60,18 @@ def recognise(text: str) -> Dialect:
     """What no foreign language claims is native: its reader says best what is wrong with it."""
     text = text.removeprefix("\ufeff")
     lines = text.split("\n", 2000)[:2000]
+    if COMMAND.search(text) and not any(_DIRECTIVE.match(line) for line in lines):
+        return Dialect.DLC
     if _is_script(lines):
         return Dialect.SBATCH
     if _begins_with_brace(lines):
-        return Dialect.OPENPAI_V1 if _V1_KEY.search(text) else _from_keys(_quoted_keys(text))
-    keys = [match[1] for line in lines if (match := _TOP_KEY.match(line))]
-    if not keys and _is_params(lines):
+        keys = _quoted_keys(text)
+        first = _V1_KEY.search(text) and not ("protocolVersion" in keys and "jobName" not in keys)
+        return Dialect.OPENPAI_V1 if first else _from_keys(keys)
+    tops = [match[1] for line in lines if (match := _TOP_KEY.match(line))]
+    if not tops and _is_params(lines):
         return Dialect.DLC
-    return _from_keys(dict.fromkeys(keys))
+    return _from_keys(dict.fromkeys(tops))
 
 
 def _from_keys(keys: Mapping[str, object]) -> Dialect:

@@ -9,6 +9,8 @@ from typing import Any
 from danlu.spec.defaults import Defaults
 from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.language import Converted, Dialect, Options, Site
+from danlu.spec.dialects.node_names import put_nodes
+from danlu.spec.dialects.sbatch_container import Container
 from danlu.spec.dialects.sbatch_needs import Needs
 from danlu.spec.dialects.sbatch_options import (
     FLAGS,
@@ -23,6 +25,23 @@ from danlu.spec.errors import MOST_PROBLEMS, NO_VALUE, Finding, nearest, spec_er
 
 _DIRECTIVE = re.compile(r"#SBATCH(?:[ \t]+(.*))?$")
 _HETEROGENEOUS = re.compile(r"(?:hetjob|packjob)\b")
+_PARTS_EN = (
+    "separates parts with needs of their own, and one script over such parts is not run; roles of a"
+    " native job have their own needs"
+)
+_PARTS_ZH = "分隔需求不同的部分；不支持跨这些部分的脚本；原生任务的各个角色可以有各自的需求"
+_STEPS_IMAGE = "srun --container-image"
+_STEP_IMAGES = (
+    "a step runs where its job runs, and srun refuses the option; give the whole job the image"
+    " (#SBATCH --container-image=...), and leave it out there",
+    "步骤在任务所在的环境中运行，srun 不接受该选项；请为整个任务指定镜像"
+    "（#SBATCH --container-image=...），并在此处去掉",
+)
+USUAL_NAME = "sbatch"
+_LONGEST = 32_768
+"""Letters of one line of options. None needs that many, and reading a million takes its time."""
+
+_NODES = {"nodelist": "only", "exclude": "exclude"}
 _SHELLS = ("bash", "sh", "zsh", "ksh", "dash")
 _PLAIN_SHELLS = ("bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh")
 
@@ -36,7 +55,16 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
         raise spec_error(draft.findings, draft.line_of)
     draft.put(("variables",), "slurm", ())
     Needs(draft, given).build()
-    Terms(draft, given).build()
+    Terms(draft, given, str(options.offers.get("name") or USUAL_NAME)).build()
+    container = Container(draft, given, site)
+    container.build()
+    line = container.look_at(script.text)
+    if line is not None:
+        lines[_STEPS_IMAGE] = line
+        draft.note((_STEPS_IMAGE,), *_STEP_IMAGES)
+    for option, native in _NODES.items():
+        if given.get(option, "").strip():
+            put_nodes(draft, native, given[option], site, (f"--{option}",))
     _note_rest(draft, given)
     script.put_command(given, options.arguments)
     values = _with_folder(draft, options)
@@ -46,7 +74,7 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
 
 def _with_folder(draft: Draft, options: Options) -> Mapping[str, Any]:
     """A folder given relative to where sbatch was called is known only to the caller."""
-    offers = {"name": "sbatch", **options.offers}
+    offers = {"name": USUAL_NAME, **options.offers}
     folder = draft.values.get("workdir")
     if isinstance(folder, str) and not folder.startswith("/"):
         base = str(offers.get("workdir") or "")
@@ -65,7 +93,7 @@ def _with_folder(draft: Draft, options: Options) -> Mapping[str, Any]:
 
 class _Script:
     def __init__(self, text: str, draft: Draft, lines: dict[str, int]) -> None:
-        self._text = text
+        self.text = text
         self._draft = draft
         self._lines = lines
 
@@ -83,7 +111,7 @@ class _Script:
     def _directives(self) -> dict[str, str]:
         found: dict[str, str] = {}
         over = False
-        for number, line in enumerate(self._text.split("\n"), 1):
+        for number, line in enumerate(self.text.split("\n"), 1):
             match = _DIRECTIVE.match(line)
             if match is None:
                 over = over or (bool(line.strip()) and not line.lstrip().startswith("#"))
@@ -99,7 +127,11 @@ class _Script:
                 )
                 continue
             if _HETEROGENEOUS.match(words):
-                self._refuse(words, number, "heterogeneous jobs are not run", "不支持异构任务")
+                self._refuse(words, number, _PARTS_EN, _PARTS_ZH)
+                continue
+            if len(words) > _LONGEST:
+                en, zh = f"is longer than {_LONGEST} letters", f"超过 {_LONGEST} 个字符"
+                self._refuse(f"#SBATCH {words}", number, en, zh)
                 continue
             for given in self._parse(words, number):
                 if not given.name:
@@ -135,7 +167,7 @@ class _Script:
         draft = self._draft
         if "wrap" in given:
             draft.note(("--wrap",), "the script is run, not --wrap", "运行的是脚本，不是 --wrap")
-        text = self._text
+        text = self.text
         if not any(_significant(line) for line in text.split("\n")):
             draft.refuse(("script",), NO_VALUE, "holds no command to run", "没有要运行的命令")
             return
@@ -178,8 +210,6 @@ def _significant(line: str) -> bool:
 _MEANINGLESS: dict[str, tuple[str, str]] = {
     "qos": ("priorities follow the queue's policy", "优先级由队列策略决定"),
     "comment": ("changes nothing", "不起作用"),
-    "exclude": ("nodes are chosen by the platform", "节点由平台选择"),
-    "nodelist": ("nodes are chosen by the platform", "节点由平台选择"),
     "nodefile": ("nodes are chosen by the platform", "节点由平台选择"),
     "exclusive": (
         "a job gets the CPUs, memory and cards it asks for, not a whole node",
@@ -213,7 +243,7 @@ _MEANINGLESS: dict[str, tuple[str, str]] = {
 
 
 def _note_rest(draft: Draft, given: Mapping[str, str]) -> None:
-    handled = Needs.HANDLED | Terms.HANDLED | {"wrap"}
+    handled = Needs.HANDLED | Terms.HANDLED | Container.HANDLED | _NODES.keys() | {"wrap"}
     for name, value in given.items():
         if name in handled or (name in FLAGS and name in ("help", "version", "usage")):
             continue

@@ -17,8 +17,10 @@ _count = integer(1, 100_000)
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)
 _MEMORY = re.compile(r"(\d{1,12}(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
 _UNITS = {"": M, "K": K, "M": M, "G": G, "T": T}
-_GPU = re.compile(r"gpu(?::([A-Za-z][\w.-]*))?(?:[:=](\d{1,4}))?(?:\([^)]*\))?", re.ASCII)
-_CARDS = re.compile(r"(?:([A-Za-z][\w.-]*):)?(\d{1,5})", re.ASCII)
+_GPU = re.compile(r"(gpu|shard)(?:[:=](.+?))?(?:\([^)]*\))?", re.ASCII)
+# A model may begin with a digit (2080ti, 3g.40gb); digits alone are a count, as for Slurm.
+_CARDS = re.compile(r"(?:([A-Za-z0-9][\w.+-]*)[:=])?(\d{1,5})", re.ASCII)
+_ONE_CARD = re.compile(r"(?=[\w.+-]*[A-Za-z])([A-Za-z0-9][\w.+-]*)", re.ASCII)
 _MODEL = re.compile(
     r"(?:gpu[_-]?)?((?:rtx|gtx|titan|quadro|tesla)?[_-]?"
     r"(?:[kpvtahlm]\d{1,3}[a-z]{0,2}|[1-5]0[5-9]0(?:ti)?|a6000|a5000|mi\d{2,3}x?))"
@@ -48,6 +50,8 @@ class Needs:
             "gres",
             "gpus",
             "gpus-per-node",
+            "gpus-per-socket",
+            "sockets-per-node",
             "gpus-per-task",
             "ntasks-per-gpu",
             "constraint",
@@ -132,6 +136,10 @@ class Needs:
         node = self._amount("gpus-per-node")
         if node is not None:
             found = node
+        socket = self._amount("gpus-per-socket")
+        sockets = self._number("sockets-per-node") or 1
+        if socket is not None and node is None:
+            found = Cards(socket.count * sockets, socket.model, socket.key)
         task = self._amount("gpus-per-task")
         if task is not None:
             found = Cards(task.count * per_node, task.model, task.key)
@@ -146,21 +154,30 @@ class Needs:
         for part in _split(value):
             match = _GPU.fullmatch(part.removeprefix("gres:").removeprefix("gres/"))
             if match is None:
-                if part.startswith("gpu"):
-                    self._draft.refuse(
-                        key,
-                        part,
-                        "is not gpu, gpu:N or gpu:MODEL:N",
-                        "应为 gpu、gpu:N 或 gpu:型号:N",
-                    )
-                else:
-                    self._draft.note(key, f"{part!r} is not counted here", f"{part!r} 在这里不统计")
+                self._draft.note(key, f"{part!r} is not counted here", f"{part!r} 在这里不统计")
                 continue
-            if found is not None:
+            if found is not None and match[1] == "gpu":
                 self._draft.refuse(
                     key, value, "asks for two kinds of cards in one task", "一个任务申请了两种卡"
                 )
-            found = Cards(int(match[2] or 1), match[1], key)
+            count, model = _count_and_model(match[2] or "1")
+            if count is None:
+                self._draft.refuse(
+                    key,
+                    part,
+                    "is not gpu, gpu:N or gpu:MODEL:N",
+                    "应为 gpu、gpu:N 或 gpu:型号:N",
+                )
+            elif match[1] == "gpu":
+                found = Cards(count, model, key)
+            elif found is None and count:
+                found = Cards(1, model, key)
+                self._draft.note(
+                    key,
+                    f"{part!r}: how large a shard is, is not known here; one whole card is asked"
+                    " for",
+                    f"{part!r}：这里不知道分片的大小；申请一整张卡",
+                )
         return found
 
     def _amount(self, name: str) -> Cards | None:
@@ -244,6 +261,14 @@ class Needs:
             del self._draft.values["env"]
 
 
+def _count_and_model(text: str) -> tuple[int | None, str | None]:
+    """`4`, `a100` or `a100:4`; no count where it is none of them."""
+    match = _CARDS.fullmatch(text)
+    if match is not None:
+        return int(match[2]), match[1]
+    return (1, text) if _ONE_CARD.fullmatch(text) else (None, None)
+
+
 def read_memory(value: object) -> int:
     """Bytes. A bare number is MB."""
     match = _MEMORY.fullmatch(str(value).strip())
@@ -261,4 +286,5 @@ def read_memory(value: object) -> int:
 
 def _split(value: str) -> list[str]:
     """Parts between commas that stand outside parentheses."""
-    return [part.strip() for part in re.split(r",(?![^(]*\))", value) if part.strip()]
+    parts = [match[0].strip() for match in re.finditer(r"(?:\([^()]*\)|[^,])+", value)]
+    return [part for part in parts if part]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from danlu.spec.dialects import sbatch_container
+
 VALUED = {
     # long name -> short letter, for options that take a value
     "account": "A",
@@ -90,6 +92,11 @@ VALUED = {
     "wait-all-nodes": "",
     "wckey": "",
     "wrap": "",
+    **dict.fromkeys(sbatch_container.VALUED, ""),
+    # Of other plugins that clusters have: nothing of them is needed here, and files name them.
+    "ear": "",
+    "ear-policy": "",
+    "ear-cpufreq": "",
 }
 FLAGS = {
     "contiguous": "",
@@ -116,9 +123,13 @@ FLAGS = {
     "version": "V",
     "wait": "W",
     "x11": "",
+    **dict.fromkeys(sbatch_container.FLAGS, ""),
 }
 OPTIONAL = frozenset(
-    {"exclusive", "get-user-env", "nice", "propagate", "kill-on-invalid-dep", "no-kill", "x11"}
+    {
+        *("exclusive", "get-user-env", "nice", "propagate", "kill-on-invalid-dep", "no-kill"),
+        *("x11", "mpibind"),
+    }
 )
 """A value may follow after '=', and only there."""
 
@@ -127,12 +138,6 @@ OTHER_NAMES = {
     "tasks-per-node": "ntasks-per-node",
     "tasks": "ntasks",
     "gpu": "gpus",
-    "job_name": "job-name",
-    "mem_per_cpu": "mem-per-cpu",
-    "cpus_per_task": "cpus-per-task",
-    "ntasks_per_node": "ntasks-per-node",
-    "mail_type": "mail-type",
-    "mail_user": "mail-user",
     "jobname": "job-name",
     "walltime": "time",
 }
@@ -246,6 +251,9 @@ def _short(word: str, words: list[str], at: int, line: int | None, found: list[G
 
 def full_name(name: str) -> str:
     """A long name, also when it is shortened as far as it stays one option's."""
+    if name in LONG:
+        return name
+    name = name.replace("_", "-")  # as older versions wrote some of them
     if name in LONG:
         return name
     if name in OTHER_NAMES:

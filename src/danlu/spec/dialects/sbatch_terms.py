@@ -18,6 +18,7 @@ _TIME = re.compile(
     re.ASCII,
 )
 _NAME = re.compile(NAME_PATTERN, re.ASCII)
+_AT_ONCE = re.compile(r"now(?:\+0+[a-z]*)?", re.ASCII | re.IGNORECASE)
 _ENDLESS = ("infinite", "unlimited")
 _LONGEST = 10 * 365 * 86400
 _AFTER = {
@@ -52,21 +53,24 @@ class Terms:
         }
     )
 
-    def __init__(self, draft: Draft, given: Mapping[str, str]) -> None:
+    def __init__(self, draft: Draft, given: Mapping[str, str], name: str) -> None:
+        """`name`: the job's where the script has none."""
         self._draft = draft
         self._given = given
+        self._name = name
 
     def build(self) -> None:
         draft, given = self._draft, self._given
         name = given.get("job-name")
         if name and name.strip():
             draft.name(name, ("--job-name",))
+            self._name = str(draft.get(("name",)) or self._name)
         self._queue()
         if "time" in given:
             seconds = draft.read(read_time, given["time"], ("--time",))
             if seconds is not None and math.isfinite(seconds):
                 draft.put(("time_limit",), seconds, ("--time",))
-        if "begin" in given:
+        if "begin" in given and not _AT_ONCE.fullmatch(given["begin"].strip()):
             draft.put(("held",), True, ("--begin",))
             draft.note(
                 ("--begin",),
@@ -160,11 +164,7 @@ class Terms:
         for part in value.split(","):
             kind, *jobs = part.strip().split(":")
             if kind == "singleton":
-                draft.note(
-                    key,
-                    "singleton is not honoured: two jobs of one name may run at once",
-                    "不支持 singleton：同名任务可能同时运行",
-                )
+                after.append({"job": f"{self._name}-*", "when": "ended"})
             elif kind not in _AFTER or not jobs:
                 every = ", ".join(_AFTER)
                 draft.refuse(

@@ -1,0 +1,191 @@
+"""A shell script whose one `dlc submit` (or `dlc create job`) says the job by flags.
+
+Only what the text itself says is read, plain variables that it sets once included. What a shell
+would have to work out (its own variables, commands in backquotes) is known to nobody but that
+shell, and the script runs as it is where `dlc` is a command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from danlu.spec.errors import Finding, Path, SpecError, file_error, spec_error
+from danlu.spec.fields import LONGEST_WORD
+from danlu.spec.read import RawJob
+
+COMMAND = re.compile(
+    r"^[ \t]*(?:[\w./~$-]*/)?dlc[ \t]+(?:(?:-c|--config)[ \t=]+\S+[ \t]+)?"
+    r"(?:(submit)[ \t]+(\w+)|create[ \t]+job)(?=[\s\\]|$)",
+    re.MULTILINE | re.ASCII,
+)
+_SETS = re.compile(r"^[ \t]*(?:(?:export|local|readonly)[ \t]+)?([A-Za-z_]\w*)=", re.M | re.A)
+_PUT_IN = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^}$`]*))?\})", re.ASCII)
+_FILES = ("params_file", "job_file")
+_OF_THE_CLIENT = ("c", "config", "q", "quiet", "f", "force", "endpoint", "region", "protocol")
+_ENDS = ";|&<>\n"
+
+
+@dataclass(slots=True)
+class _Word:
+    text: str
+    line: int
+    live: bool  # a shell would have put something in
+
+
+def read_command(text: str) -> tuple[RawJob, bool]:
+    """The flags as keys, and whether the script holds more. Raises `SpecError`."""
+    found = list(COMMAND.finditer(text))
+    first = found[0]
+    if len(found) > 1:
+        raise file_error(
+            "The script submits several jobs; run it as it is: dlc is a command here"
+            " (danlu shims install)",
+            "脚本提交了多个任务；请直接运行它：这里有 dlc 命令（danlu shims install）",
+            text.count("\n", 0, found[1].start()) + 1,
+        )
+    begin = text.count("\n", 0, first.start()) + 1
+    words, end = _words(text, first.end(), begin, _variables(text[: first.start()]))
+    values: dict[str, Any] = {}
+    lines: dict[Path, int] = {}
+    findings: list[Finding] = []
+    if first[1]:
+        values["kind"] = first[2]
+        lines[("kind",)] = begin
+    for name, word in _flags(words):
+        if name in _OF_THE_CLIENT:
+            continue
+        lines[(name,)] = word.line
+        values[name] = word.text
+        if word.live:
+            findings.append(
+                Finding(
+                    (name,),
+                    word.text,
+                    "is put in by the shell, so nobody else knows it; run the script as it is: dlc"
+                    " is a command here (danlu shims install)",
+                    "由 shell 代入，别处无法得知；请直接运行脚本：这里有 dlc 命令"
+                    "（danlu shims install）",
+                )
+            )
+        elif name in _FILES:
+            findings.append(
+                Finding(
+                    (name,),
+                    word.text,
+                    "names the job's file; give that file instead",
+                    "是任务文件；请直接给该文件",
+                )
+            )
+    raw = RawJob(values, None, lines)
+    if findings:
+        raise spec_error(findings, raw.line_of)
+    rest = text[: first.start()] + text[end:]
+    more = any(line.strip() and not line.strip().startswith("#") for line in rest.split("\n"))
+    return raw, more
+
+
+def _flags(words: list[_Word]) -> Iterator[tuple[str, _Word]]:
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        name, equals, value = word.text.lstrip("-").partition("=")
+        if not word.text.startswith("-"):
+            continue
+        if equals:
+            yield name, _Word(value, word.line, word.live)
+        elif at < len(words) and not words[at].text.startswith("--"):
+            yield name, _Word(words[at].text, word.line, words[at].live)
+            at += 1
+        else:
+            yield name, _Word("true", word.line, False)
+
+
+def _variables(text: str) -> dict[str, str]:
+    """What the script sets before, where the text says it: once, and to something plain."""
+    found: dict[str, str] = {}
+    twice: set[str] = set()
+    for match in _SETS.finditer(text):
+        name = match[1]
+        twice |= {name} & found.keys()
+        try:
+            words, _ = _words(text, match.end(), 1, found)
+        except SpecError:
+            break  # an open quote holds all that follows
+        if text[match.end() : match.end() + 1] in ("", " ", "\t", "\n"):
+            words = [_Word("", 1, False)]
+        if words and not words[0].live:
+            found[name] = words[0].text
+        else:
+            twice.add(name)
+    return {name: value for name, value in found.items() if name not in twice}
+
+
+def _words(text: str, at: int, line: int, variables: Mapping[str, str]) -> tuple[list[_Word], int]:
+    """The words of one command, and where it ends."""
+    words: list[_Word] = []
+    word: _Word | None = None
+    quote = ""
+    while at < len(text):
+        char = text[at]
+        step = 1
+        known = _known(text, at, variables) if char == "$" and quote != "'" else None
+        if known is not None:
+            word = word or _Word("", line, False)
+            if len(word.text) + len(known[0]) > LONGEST_WORD:
+                word.live = True  # variables that grow by being put into one another
+            else:
+                word.text += known[0]
+            step = known[1]
+        elif char == "\\" and quote != "'" and at + 1 < len(text):
+            step = 2
+            escaped = text[at + 1]
+            if escaped != "\n":
+                word = word or _Word("", line, False)
+                # In double quotes a backslash stays in front of what it does not protect.
+                kept = quote and escaped not in '"\\$`'
+                word.text += char + escaped if kept else escaped
+        elif quote:
+            word = word or _Word("", line, False)
+            if char == quote:
+                quote = ""
+            else:
+                word.live = word.live or (quote == '"' and char in "$`")
+                word.text += char
+        elif char in "'\"":
+            quote = char
+            word = word or _Word("", line, False)
+        elif char in " \t\r":
+            _keep(words, word)
+            word = None
+        elif char in _ENDS or (char == "#" and word is None):
+            break
+        else:
+            word = word or _Word("", line, False)
+            word.live = word.live or char in "$`"
+            word.text += char
+        line += text.count("\n", at, at + step)
+        at += step
+    if quote:
+        raise file_error("A quote is not closed", "引号没有闭合", line)
+    _keep(words, word)
+    return words, at
+
+
+def _known(text: str, at: int, variables: Mapping[str, str]) -> tuple[str, int] | None:
+    """The value of the variable that stands here, and how long its name is written."""
+    match = _PUT_IN.match(text, at)
+    if match is None:
+        return None
+    value = variables.get(match[1] or match[2])
+    if value is None and match[3] is not None:
+        value = match[3].strip("\"'")
+    return None if value is None else (value, match.end() - at)
+
+
+def _keep(words: list[_Word], word: _Word | None) -> None:
+    if word is not None:
+        words.append(word)

@@ -1,0 +1,104 @@
+"""Containers of an sbatch script: options of the plugin that runs jobs in container images."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from danlu.spec.dialects.draft import Draft
+from danlu.spec.dialects.language import Site
+from danlu.spec.errors import Path
+
+VALUED = (
+    "container-image",
+    "container-mounts",
+    "container-workdir",
+    "container-name",
+    "container-save",
+    "container-env",
+)
+FLAGS = (
+    "container-mount-home",
+    "no-container-mount-home",
+    "container-remap-root",
+    "no-container-remap-root",
+    "container-entrypoint",
+    "no-container-entrypoint",
+    "container-writable",
+    "container-readonly",
+)
+_STEP = re.compile(r"^(?!#).*(?<![\w-])--container-image(?=[ =\\]|$)", re.MULTILINE)
+_FILES = (".sqsh", ".sif", ".simg", ".squashfs")
+
+
+class Container:
+    HANDLED: ClassVar[frozenset[str]] = frozenset(VALUED[:3])
+
+    def __init__(self, draft: Draft, given: Mapping[str, str], site: Site) -> None:
+        self._draft = draft
+        self._given = given
+        self._site = site
+
+    def build(self) -> None:
+        draft, given = self._draft, self._given
+        image = given.get("container-image", "").strip()
+        if image:
+            self._image(image, ("--container-image",))
+        mounts = [
+            mount
+            for part in given.get("container-mounts", "").split(",")
+            if part.strip() and (mount := self._mount(part.strip())) is not None
+        ]
+        if mounts:
+            draft.put(("mounts",), mounts, ("--container-mounts",))
+        folder = given.get("container-workdir", "").strip()
+        if folder:
+            draft.put(("workdir",), folder, ("--container-workdir",))
+
+    def look_at(self, script: str) -> int | None:
+        """The line where a step asks for an image of its own, which it cannot have."""
+        found = _STEP.search(script)
+        return None if found is None else script.count("\n", 0, found.end()) + 1
+
+    def _image(self, text: str, key: Path) -> None:
+        """`host#path:tag`, as that plugin writes it, is `host/path:tag` elsewhere."""
+        if text.startswith(("/", ".", "~")) or text.endswith(_FILES):
+            self._draft.refuse(
+                key,
+                text,
+                "is an image in a file, and images come from registries here; write its name, as in"
+                " nvcr.io/nvidia/pytorch:24.01-py3",
+                "是镜像文件；这里的镜像来自镜像仓库，请写镜像名，例如"
+                " nvcr.io/nvidia/pytorch:24.01-py3",
+            )
+            return
+        name = text.removeprefix("docker://").removeprefix("dockerd://")
+        host, sign, path = name.partition("#")
+        self._draft.put(("image",), f"{host}/{path}" if sign else name, key)
+
+    def _mount(self, text: str) -> dict[str, Any] | None:
+        source, _, rest = text.partition(":")
+        target, _, flags = rest.partition(":")
+        key = ("--container-mounts",)
+        found = self._site.volume_of(source)
+        if found is None:
+            known = ", ".join(volume.source for volume in self._site.volumes) or "none"
+            self._draft.refuse(
+                key,
+                source,
+                "is a folder of the machine, and only folders that the admin catalogued as a"
+                f" volume are mounted; known here: {known}",
+                f"是机器上的目录；只挂载管理员登记为存储卷的目录；这里已知：{known}",
+            )
+            return None
+        volume, below = found
+        self._draft.note(
+            key, f"{source} is in the volume {volume.name}", f"{source} 在存储卷 {volume.name} 中"
+        )
+        mount: dict[str, Any] = {"volume": volume.name, "path": target or source}
+        if below.strip("/"):
+            mount["folder"] = below.strip("/")
+        if "ro" in flags.split("+"):
+            mount["read_only"] = True
+        return mount

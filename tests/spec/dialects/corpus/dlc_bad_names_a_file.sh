@@ -1,0 +1,1 @@
+dlc create job --params_file ./job.params

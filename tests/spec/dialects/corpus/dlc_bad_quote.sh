@@ -1,0 +1,1 @@
+dlc submit pytorchjob --name=a --command='echo
