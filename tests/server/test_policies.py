@@ -307,3 +307,23 @@ def test_a_job_may_say_on_which_nodes(tmp_path: Path) -> None:
         assert tried["drop_place"] == "starts_now"
         for wrong in ({"labels": ["nobody-has"]}, ["n7"], {"only": ["n1"], "labels": ["ib"]}):
             assert running.refusal(nodes=wrong, **job)["key"] == "nodes"
+
+
+def test_a_server_killed_while_it_ends_work_for_others_goes_on_with_it(tmp_path: Path) -> None:
+    with (
+        lab(tmp_path, SHARES, "reclaim = true", node("n1", "1:RTX3090")) as running,
+        people(running) as society,
+    ):
+        owner, guest = two_groups(society)
+        stubborn = {"command": "trap '' TERM; echo up; sleep 1000 & wait; wait", **SMALL}
+        lent = guest.submit(held=False, gpus=1, preemptible=True, grace="3s", **stubborn)
+        running.until(lent, "running")
+        eventually(lambda: "up" in running.lines(lent) or None)
+        mine = owner.submit(held=False, gpus=1, **LONG)
+        running.until(lent, "stopping")
+        running.server.kill()
+        running.server.start()
+        again = Lab(running.server)
+        again.until(mine, "running")
+        assert again.until(lent, "queued")["attempt"] == 1
+        assert [one["reason"] for one in again.show(lent)["attempts"]] == ["preempted"]
