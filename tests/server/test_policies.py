@@ -300,6 +300,13 @@ def test_a_job_may_say_on_which_nodes(tmp_path: Path) -> None:
         assert found["nodes"] == ["n2"]
         assert running.show(found)["spec"]["nodes"] == {"only": ["n2"]}
         assert running.show(found)["spec"]["preemptible"] is True
+        very = running.submit(gpus={"indexes": [1]}, nodes=["n1"], **LONG)
+        assert running.until(very, "running")["nodes"] == ["n1"]
+        assert running.show(very)["tasks"][0]["gpus"] == [1]
+        assert running.show(very)["spec"]["gpus"] == {"indexes": [1]}
+        assert running.refusal(gpus={"indexes": [7]}, **LONG)["key"] == "gpus"
+        assert running.refusal(gpus={"indexes": [1, 1]}, **LONG)["key"] == "gpus.indexes"
+        running.stop(very, now=True)
         waits = running.submit(nodes=["n2"], **job)
         why = running.why(waits)
         assert why["sentence_en"] == "Needs 1 card: every card on the nodes it may use is in use"
