@@ -50,8 +50,9 @@ class Ends:
             if at >= before or tries == TRIES:
                 return None
             trial.free(ended.shapes, ended.places)
-            if not trial.fits_gang(shapes, only):
-                continue
+            more = count < len(self._ends) and self._ends[count][0] == at
+            if more or not trial.fits_gang(shapes, only):
+                continue  # what ends at the same moment is looked at together
             tries += 1
             nodes = self._starts(job, count)
             if nodes:
