@@ -203,8 +203,11 @@ def _refused_wait(value: Any) -> bool:
 
 def _hold(case: Case[Any]) -> None:
     body = case.body
-    if isinstance(body, dict) and body.get("array") in (None, 1, 2, 3):
+    native = (case.query or {}).get("dialect", "native") == "native"  # others know no `held`
+    if native and isinstance(body, dict) and body.get("array") in (None, 1, 2, 3):
         case.body = {**body, "held": True}  # a copy: it may be the document's own example
+        if crc32(repr(body).encode()) % 2:
+            case.body.pop("nodes", None)  # no node is called by chance as it is called
     else:
         case.query = {**(case.query or {}), "dry_run": "true"}
 

@@ -287,3 +287,19 @@ def test_a_job_runs_again_under_a_new_number(lab: Lab) -> None:
     assert second["exit_code"] == first["exit_code"] == 3
     assert lab.log(second).decode().strip() == second["ref"]
     assert lab.show(second)["spec"] == lab.show(first)["spec"]
+
+
+def test_before_it_is_queued_a_job_is_told_what_it_would_be_told_in_the_queue(lab: Lab) -> None:
+    lab.fill(time_limit="1h")
+    job = {"command": "true", "gpus": "4:RTX3090", "time_limit": "10m"}
+    preview = lab.http.post("/jobs?dry_run=true", json=job).json()["previews"][0]["why"]
+    queued = lab.why(lab.submit(**job))
+    for part in ("sentence_en", "sentence_zh", "position", "clear", "eta_basis"):
+        assert preview[part] == queued[part], part
+    assert [cause["kind"] for cause in preview["causes"]] == ["cluster_full"]
+    tried = {one["kind"]: one["effect"] for one in preview["suggestions"]}
+    assert tried == {one["kind"]: one["effect"] for one in queued["suggestions"]}
+    assert tried["wait_for"] == "earlier"
+    after = next(one for one in preview["suggestions"] if one["kind"] == "wait_for")
+    assert after["en"].startswith("After admin/")
+    assert after["effect_en"].startswith("starts about ")

@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,8 @@ from tests.containers.conftest import docker_daemon  # noqa: F401
 from tests.dialects.desk import Desk, eventually
 from tests.support.containers import BUSYBOX, ContainerDaemon
 from tests.support.folders import let_in
+from tests.support.registry import PASSWORD as PASSWORD_OF_REGISTRY
+from tests.support.registry import USER, Registry
 from tests.support.server import DanluServer
 
 LAB = """
@@ -42,20 +45,42 @@ gpus = "5:RTX3090"
 source = "{slow}"
 target = "/slow"
 everywhere = false
+
+[registries."{registry}"]
+user = "{user}"
+password_file = "{password}"
+plain_http = true
 """
+
+
+@pytest.fixture(scope="module")
+def registry() -> Iterator[Registry]:
+    registry = Registry(password=True)
+    yield registry.start()
+    registry.remove()
 
 
 @pytest.fixture(scope="module")
 def server(
     docker_daemon: ContainerDaemon,  # noqa: F811
+    registry: Registry,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[DanluServer]:
     folder = tmp_path_factory.mktemp("guides")
+    password = folder / "registry-password"
+    password.write_text(PASSWORD_OF_REGISTRY)
+    password.chmod(0o600)
     slow = folder / "slow"
     (slow / "alice").mkdir(parents=True)
     let_in(slow / "alice")
     (slow / "alice" / "notes.txt").write_text("written earlier\n")
-    text = LAB.format(socket=docker_daemon.socket, slow=slow)
+    text = LAB.format(
+        socket=docker_daemon.socket,
+        slow=slow,
+        registry=registry.host,
+        user=USER,
+        password=password,
+    )
     server = DanluServer(folder / "data", text).start(timeout=120)
     yield server
     server.cleanup()
@@ -93,6 +118,34 @@ environment:
     eventually(lambda: desk.show(ref.replace("/", "~"))["state"] == "running")
     words = ["cat", "/run/determined/workdir/alice/notes.txt"]
     assert desk.danlu("exec", ref, "--", *words).stdout == "written earlier\n"
+
+
+# -- A cluster that cannot reach the world's registries: images come by the lab's own ----
+
+
+def test_an_image_is_pushed_to_the_labs_registry_and_jobs_run_in_it(
+    desk: Desk,
+    docker_daemon: ContainerDaemon,  # noqa: F811
+    registry: Registry,
+    tmp_path: Path,
+) -> None:
+    image = f"{registry.host}/tools:latest"
+    env = {"DOCKER_CONFIG": str(tmp_path / "docker")}
+
+    def docker(*words: str, **more: Any) -> None:
+        done = docker_daemon.client(*words, env=env, **more)
+        assert done.returncode == 0, done.stderr
+
+    docker(
+        "login", registry.host, "-u", USER, "--password-stdin", input=PASSWORD_OF_REGISTRY.encode()
+    )
+    docker("tag", BUSYBOX, image)
+    docker("push", image)
+    docker_daemon.drop_image(image)
+    assert not docker_daemon.has_image(image)
+    done = desk.danlu("run", "--image", image, "--", "busybox", "echo", "from the registry")
+    assert (done.returncode, done.stdout) == (0, "from the registry\n"), done.stderr
+    assert docker_daemon.has_image(image)
 
 
 # -- A cluster with DLC: the client is fetched, configured, and submits a params file ----

@@ -214,6 +214,8 @@ srun -n 1 -o step-%t.txt echo to a file
 srun --export=NONE,ONLY=this sh -c 'echo "${ONLY}${HIDDEN:-}"' | sort -u
 printf '0 echo zero\\n1-3 echo task %%t\\n' > many.conf
 srun -n 4 --multi-prog many.conf | sort
+srun -n 1 --cpu_bind=cores echo underscores
+srun -n 1 --container-image=lab/train:2 true || echo "no image of its own"
 srun -n 1 no-such-program; echo "status $?"
 srun sleep 100 & sleep 1; kill -TERM $!; wait $!; echo "ended $?"
 """
@@ -236,6 +238,8 @@ def test_steps_inside_a_script_behave_as_slurms(desk: Desk) -> None:
     assert [line for line in lines if line.startswith(("zero", "task "))] == [
         *("task 1", "task 2", "task 3", "zero")
     ]
+    assert {"underscores", "no image of its own"} <= set(lines)
+    assert "#SBATCH --container-image" in said
     assert "status 127" in lines
     assert any(line.startswith("ended 143") for line in lines)
 

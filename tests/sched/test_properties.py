@@ -21,6 +21,7 @@ from danlu.sched.api import (
     Quotas,
     Running,
     Snapshot,
+    SuggestionKind,
     TaskPlace,
     Waiting,
 )
@@ -30,6 +31,7 @@ from danlu.sched.explain import explain
 from danlu.sched.free import emptied
 from danlu.sched.place import Room
 from danlu.sched.quota import Tally
+from danlu.sched.timeline import end_of
 
 MODELS = ("3090", "A100")
 OWNERS = ("alice", "bob")
@@ -291,7 +293,21 @@ def test_every_waiting_job_has_causes_and_every_suggestion_is_true(
         assert found.starts_now == (job.job_id in begun)
         assert found.causes
         for one in found.suggestions:
-            assert (one.effect is Effect.STARTS_NOW) == bool(one.nodes)
+            assert (one.effect is Effect.NO_CHANGE) == (not one.nodes)
+            if one.kind is SuggestionKind.WAIT_FOR:
+                assert job.job_id in _begun_at(snapshot, policy, one.at or 0.0)
+
+
+def _begun_at(snapshot: Snapshot, policy: Policy, at: float) -> set[str]:
+    """Who starts once everything has ended that is planned to end by then."""
+    left = [job for job in snapshot.running if end_of(job, snapshot.now) > at]
+    room = Room(snapshot.nodes)
+    for job in snapshot.running:
+        if job not in left:
+            room.free(job.shapes, job.places)
+    nodes = [_state(room, place) for place in range(len(snapshot.nodes))]
+    later = replace(snapshot, now=at, running=left, nodes=nodes)
+    return {start.job_id for start in decide(later, policy).starts}
 
 
 @given(clusters(), policies)

@@ -300,6 +300,13 @@ def test_a_job_may_say_on_which_nodes(tmp_path: Path) -> None:
         assert found["nodes"] == ["n2"]
         assert running.show(found)["spec"]["nodes"] == {"only": ["n2"]}
         assert running.show(found)["spec"]["preemptible"] is True
+        very = running.submit(gpus={"indexes": [1]}, nodes=["n1"], **LONG)
+        assert running.until(very, "running")["nodes"] == ["n1"]
+        assert running.show(very)["tasks"][0]["gpus"] == [1]
+        assert running.show(very)["spec"]["gpus"] == {"indexes": [1]}
+        assert running.refusal(gpus={"indexes": [7]}, **LONG)["key"] == "gpus"
+        assert running.refusal(gpus={"indexes": [1, 1]}, **LONG)["key"] == "gpus.indexes"
+        running.stop(very, now=True)
         waits = running.submit(nodes=["n2"], **job)
         why = running.why(waits)
         assert why["sentence_en"] == "Needs 1 card: every card on the nodes it may use is in use"
@@ -307,3 +314,23 @@ def test_a_job_may_say_on_which_nodes(tmp_path: Path) -> None:
         assert tried["drop_place"] == "starts_now"
         for wrong in ({"labels": ["nobody-has"]}, ["n7"], {"only": ["n1"], "labels": ["ib"]}):
             assert running.refusal(nodes=wrong, **job)["key"] == "nodes"
+
+
+def test_a_server_killed_while_it_ends_work_for_others_goes_on_with_it(tmp_path: Path) -> None:
+    with (
+        lab(tmp_path, SHARES, "reclaim = true", node("n1", "1:RTX3090")) as running,
+        people(running) as society,
+    ):
+        owner, guest = two_groups(society)
+        stubborn = {"command": "trap '' TERM; echo up; sleep 1000 & wait; wait", **SMALL}
+        lent = guest.submit(held=False, gpus=1, preemptible=True, grace="3s", **stubborn)
+        running.until(lent, "running")
+        eventually(lambda: "up" in running.lines(lent) or None)
+        mine = owner.submit(held=False, gpus=1, **LONG)
+        running.until(lent, "stopping")
+        running.server.kill()
+        running.server.start()
+        again = Lab(running.server)
+        again.until(mine, "running")
+        assert again.until(lent, "queued")["attempt"] == 1
+        assert [one["reason"] for one in again.show(lent)["attempts"]] == ["preempted"]

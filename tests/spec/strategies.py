@@ -110,6 +110,11 @@ gpus = st.one_of(
     st.just(GpuRequest()),
     st.builds(GpuRequest, st.integers(1, 4096), st.none() | models),
     st.builds(
+        lambda model, indexes: GpuRequest(len(indexes), model, None, tuple(sorted(indexes))),
+        st.none() | models,
+        st.sets(st.integers(0, 4095), min_size=1, max_size=4),
+    ),
+    st.builds(
         lambda model, fraction: GpuRequest(1, model, fraction),
         st.none() | models,
         st.floats(0.01, 0.99),

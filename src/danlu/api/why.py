@@ -63,7 +63,7 @@ def explained(explanation: Explanation, now: float) -> Values:
         "clear": list(explanation.clear),
         "clear_en": clear_en,
         "clear_zh": clear_zh,
-        "suggestions": [_what_if(suggestion) for suggestion in explanation.suggestions],
+        "suggestions": [_what_if(suggestion, now) for suggestion in explanation.suggestions],
         "places": [
             {"node": place.node, "gpus": list(place.cards), "share": place.share}
             for place in explanation.places
@@ -84,9 +84,9 @@ def _holder(holder: Holder) -> Values:
     }
 
 
-def _what_if(suggestion: Suggestion) -> Values:
+def _what_if(suggestion: Suggestion, now: float) -> Values:
     en, zh = change_words(suggestion)
-    effect_en, effect_zh = effect_words(suggestion)
+    effect_en, effect_zh = effect_words(suggestion, lambda at: _from_now(at - now))
     return {
         "kind": suggestion.kind,
         "effect": suggestion.effect,

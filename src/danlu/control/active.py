@@ -60,6 +60,7 @@ def shape_of(role: Role, limited: frozenset[str] = ANY, nodes: NodeChoice = ANY_
         cards=0 if share else need.gpus.count,
         share=share,
         model=need.gpus.model,
+        indexes=need.gpus.indexes,
         volumes=limited and limited.intersection(mount.volume for mount in role.mounts),
         labels=frozenset(nodes.labels) if nodes.labels else ANY,
         include=frozenset(nodes.only) if nodes.only else ANY,

@@ -332,7 +332,8 @@ def _too_much(cause: Cause) -> tuple[str, object]:
     if cause.kind is CauseKind.VOLUME_ABSENT:
         return "mounts", numbers["asked"]
     if cause.kind in (CauseKind.LABEL_ABSENT, CauseKind.NODES_NAMED):
-        return "nodes", numbers["asked"]
+        key = "gpus" if str(numbers["asked"]).startswith("gpus ") else "nodes"
+        return key, numbers["asked"]
     for key, need in (("gpus", "cards"), ("cpus", "cpus"), ("memory", "memory")):
         if float(numbers[need]) > float(numbers[f"largest_{need}"]):
             return key, numbers[need]

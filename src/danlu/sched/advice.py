@@ -46,7 +46,10 @@ def effect_words(suggestion: Suggestion, clock: Clock | None = None) -> Pair:
         return f"starts now on {nodes}", f"立即开始：{nodes}"
     if suggestion.effect is Effect.EARLIER and suggestion.at is not None and clock is not None:
         en, zh = clock(suggestion.at)
-        return f"about {en}", f"约 {zh}"
+        if suggestion.kind is SuggestionKind.WAIT_FOR:
+            return f"starts about {en}", f"约 {zh}开始"
+        ref = suggestion.numbers.get("ref", "")
+        return f"starts earlier, after {ref}, about {en}", f"在 {ref} 之后提前开始，约 {zh}"
     if suggestion.why is None:
         return "no change", "没有变化"
     en, zh = cause_words(suggestion.why)

@@ -92,6 +92,12 @@ def never(snapshot: Snapshot, job: Waiting, shape: TaskShape, only: Only) -> Cau
                 Basis.VERIFIED,
                 {"model": asked_models, "models": ", ".join(models)},
             )
+    if shape.indexes:
+        have = [{card.index for card in node.cards} for node in nodes]
+        if not any(set(shape.indexes) <= indexes for indexes in have):
+            listed = ", ".join(str(index) for index in shape.indexes)
+            numbers = {"asked": f"gpus {listed}", "queue": job.queue}
+            return Cause(CauseKind.NODES_NAMED, Basis.VERIFIED, numbers)
     cards = [sum(need.accepts(card.model) for card in node.cards) for node in nodes]
     return Cause(
         CauseKind.TOO_LARGE,

@@ -1,9 +1,10 @@
-"""What would start a waiting job now. Every answer is found by deciding again with that change."""
+"""What would start a waiting job now, or earlier: found by deciding again with that change."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from danlu.sched import blockers
 from danlu.sched.api import (
@@ -18,11 +19,13 @@ from danlu.sched.api import (
 )
 from danlu.sched.decide import Pass, decide
 from danlu.sched.free import Need
+from danlu.sched.later import MOST_WAITING, Ends, Later
 from danlu.sched.summary import fits, summary_of
 
 Numbers = dict[str, int | float | str]
 _MOST = 6  # more is no help
 _QUOTAS = frozenset({CauseKind.QUOTA_USER, CauseKind.QUOTA_GROUP})
+_ROOM = frozenset({CauseKind.NO_ROOM, CauseKind.CLUSTER_FULL})
 _HOPELESS = frozenset(
     {CauseKind.HELD, CauseKind.DEPENDENCY, CauseKind.RETRY_PAUSE, CauseKind.ARRAY_LIMIT}
 )
@@ -51,8 +54,37 @@ def suggestions(
             helpful[change.kind] = tried
         else:
             vain.setdefault(change.kind, change)
-    without = [_in_vain(done, decision, c) for kind, c in vain.items() if kind not in helpful]
-    return (*helpful.values(), *without)[:_MOST]
+    left = [change for kind, change in vain.items() if kind not in helpful]
+    earlier, left, own = _earlier(done, job, left, causes)
+    without = [_in_vain(done, decision, change) for change in left]
+    return (*helpful.values(), *earlier, *own, *without)[:_MOST]
+
+
+def _earlier(
+    done: Pass, job: Waiting, changes: list[_Change], causes: Sequence[Cause]
+) -> tuple[list[Suggestion], list[_Change], list[Suggestion]]:
+    """Changes that start it earlier than it would, those that do not, and when it would itself."""
+    many = len(done.snapshot.waiting) > MOST_WAITING
+    if many or not {cause.kind for cause in causes} & _ROOM:
+        return [], changes, []
+    ends = Ends(done)
+    as_it_is = ends.first(job)
+    before = inf if as_it_is is None else as_it_is.at
+    found: list[Suggestion] = []
+    left: list[_Change] = []
+    for change in changes:
+        later = ends.first(change.job, before) if done.limits.allows(change.job) else None
+        if later is None:
+            left.append(change)
+        else:
+            found.append(_then(change.kind, later, change.numbers))
+    own = [] if as_it_is is None else [_then(SuggestionKind.WAIT_FOR, as_it_is, {})]
+    return found, left, own
+
+
+def _then(kind: SuggestionKind, later: Later, numbers: Numbers) -> Suggestion:
+    told: Numbers = {**numbers, "ref": later.after}
+    return Suggestion(kind, Effect.EARLIER, told, at=later.at, nodes=later.nodes)
 
 
 def _try(done: Pass, change: _Change) -> Suggestion | None:

@@ -91,6 +91,7 @@ def _role_values(role: Role) -> Values:
             "count": need.gpus.count,
             "model": need.gpus.model,
             "fraction": need.gpus.fraction,
+            **({"indexes": list(need.gpus.indexes)} if need.gpus.indexes else {}),
         },
         "cpus": need.cpus,
         "memory": need.memory,
@@ -164,7 +165,9 @@ def _role(values: Values) -> Role:
         count=values["count"],
         command=Command(RunAs(command["run_as"]), tuple(command["words"])),
         resources=Resources(
-            gpus=GpuRequest(gpus["count"], gpus["model"], gpus["fraction"]),
+            gpus=GpuRequest(
+                gpus["count"], gpus["model"], gpus["fraction"], tuple(gpus.get("indexes", ()))
+            ),
             cpus=values["cpus"],
             memory=values["memory"],
             shm=values["shm"],

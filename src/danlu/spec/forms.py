@@ -70,11 +70,22 @@ def read_gpus(value: object) -> GpuRequest:
 
 def _gpus_from_mapping(value: Mapping[str, object]) -> GpuRequest:
     found = Collected()
-    found.keys(value, ("count", "model", "fraction"))
+    found.keys(value, ("count", "model", "fraction", "indexes"))
     model = value.get("model")
     name = None if model is None else found.read(read_model, model, "model")
     amount = value.get("count")
     fraction = value.get("fraction")
+    if value.get("indexes") is not None:
+        indexes = found.read(_card_indexes, value["indexes"], "indexes") or ()
+        if fraction is not None or amount not in (None, len(indexes)):
+            found.add(
+                value["indexes"],
+                "say how many cards, too; leave count and fraction out",
+                "已经说明了卡数；请不写 count 和 fraction",
+                ("indexes",),
+            )
+        found.done()
+        return GpuRequest(len(indexes), name, None, indexes)
     if fraction is not None:
         number = read_number(fraction)
         if number is None or not SMALLEST_FRACTION <= number < 1 or amount not in (None, 1):
@@ -88,6 +99,20 @@ def _gpus_from_mapping(value: Mapping[str, object]) -> GpuRequest:
         return GpuRequest(1, name, number)
     found.done()
     return _gpus(1 if amount is None else amount, name, value)
+
+
+def _card_indexes(value: object) -> tuple[int, ...]:
+    numbers = value if isinstance(value, list) else []
+    good = [n for n in numbers if isinstance(n, int) and not isinstance(n, bool)]
+    if not good or good != numbers or len(set(good)) != len(good) or len(good) > MOST_GPUS:
+        good = []
+    if not good or min(good) < 0 or max(good) >= MOST_GPUS:
+        raise wrong(
+            value,
+            "are not cards; write their numbers as `danlu gpus` shows them, as in [0, 1]",
+            "不是卡号；请写 `danlu gpus` 显示的编号，例如 [0, 1]",
+        )
+    return tuple(sorted(good))
 
 
 def _gpus(amount: object, model: str | None, value: object) -> GpuRequest:

@@ -79,6 +79,7 @@ class GpuRequest:
     count: int = 0
     model: str | None = None
     fraction: float | None = None
+    indexes: tuple[int, ...] = ()  # these very cards of a node; then `count` is their number
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,9 @@ def _search(search: Search) -> Values:
 
 
 def _gpus(gpus: GpuRequest) -> Any:
+    if gpus.indexes:
+        model = {} if gpus.model is None else {"model": gpus.model}
+        return {"indexes": list(gpus.indexes), **model}
     if gpus.fraction is not None:
         if gpus.model is None:
             return gpus.fraction

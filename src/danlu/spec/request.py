@@ -123,6 +123,13 @@ class RoleRequest(BaseModel):
                     "count": {"type": "integer", "minimum": 1, "maximum": forms.MOST_GPUS},
                     "model": _text(pattern="^[A-Za-z0-9][A-Za-z0-9 _.+/()-]{0,63}$"),
                     "fraction": {"type": "number", "minimum": 0.01, "exclusiveMaximum": 1},
+                    "indexes": {
+                        "type": "array",
+                        "minItems": 1,
+                        "maxItems": forms.MOST_GPUS,
+                        "uniqueItems": True,
+                        "items": {"type": "integer", "minimum": 0, "maximum": forms.MOST_GPUS - 1},
+                    },
                 },
                 "additionalProperties": False,
             },

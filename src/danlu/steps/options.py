@@ -13,6 +13,7 @@ VALUED = {
     "chdir": "D",
     "constraint": "C",
     "comment": "",
+    "cores-per-socket": "",
     "cpu-bind": "",
     "cpu-freq": "",
     "cpus-per-gpu": "",
@@ -30,6 +31,7 @@ VALUED = {
     "gpus-per-socket": "",
     "gpus-per-task": "",
     "gres": "",
+    "gres-flags": "",
     "het-group": "",
     "hint": "",
     "input": "i",
@@ -60,6 +62,7 @@ VALUED = {
     "relative": "r",
     "reservation": "",
     "signal": "",
+    "sockets-per-node": "",
     "slurmd-debug": "",
     "task-epilog": "",
     "task-prolog": "",
@@ -182,8 +185,14 @@ def _short(word: str, words: list[str], at: int, options: Options) -> int:
 
 
 def _whole_name(name: str) -> str:
+    name = name.replace("_", "-")
     if name in _EVERY:
         return name
+    if name.removeprefix("no-").startswith("container-"):
+        raise Trouble(
+            f"--{name}: a step runs where its job runs; give the whole job the image (#SBATCH"
+            " --container-image=...), and leave the option out here"
+        )
     close = [known for known in _EVERY if known.startswith(name)]
     if len(close) == 1:
         return close[0]

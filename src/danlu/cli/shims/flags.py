@@ -117,6 +117,7 @@ class Table:
         every = (*self._valued, *self._flags, *self._optional)
         if name in every:
             return name
+        name = name.replace("_", "-")
         close = [known for known in every if known.startswith(name)]
         if len(close) == 1:
             return close[0]

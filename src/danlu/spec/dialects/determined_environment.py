@@ -114,8 +114,12 @@ class Environment:
     def _mounts(self) -> None:
         draft = self._draft
         mounts: list[dict[str, Any]] = []
-        for index, values in enumerate(self._top.items("bind_mounts")):
+        for index, written in enumerate(self._top.items("bind_mounts")):
             path: Path = ("bind_mounts", index)
+            values = written
+            if isinstance(written, str) and written.count(":") == 1:
+                host, _, inside = written.partition(":")  # as --volume writes it
+                values = {"host_path": host, "container_path": inside}
             if not isinstance(values, Mapping):
                 draft.refuse(path, values, "is not a mount", "不是挂载")
                 continue

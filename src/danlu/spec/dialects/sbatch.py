@@ -30,6 +30,13 @@ _PARTS_EN = (
     " native job have their own needs"
 )
 _PARTS_ZH = "分隔需求不同的部分；不支持跨这些部分的脚本；原生任务的各个角色可以有各自的需求"
+_STEPS_IMAGE = "srun --container-image"
+_STEP_IMAGES = (
+    "a step runs where its job runs, and srun refuses the option; give the whole job the image"
+    " (#SBATCH --container-image=...), and leave it out there",
+    "步骤在任务所在的环境中运行，srun 不接受该选项；请为整个任务指定镜像"
+    "（#SBATCH --container-image=...），并在此处去掉",
+)
 USUAL_NAME = "sbatch"
 _LONGEST = 32_768
 """Letters of one line of options. None needs that many, and reading a million takes its time."""
@@ -49,7 +56,12 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
     draft.put(("variables",), "slurm", ())
     Needs(draft, given).build()
     Terms(draft, given, str(options.offers.get("name") or USUAL_NAME)).build()
-    Container(draft, given, site).build()
+    container = Container(draft, given, site)
+    container.build()
+    line = container.look_at(script.text)
+    if line is not None:
+        lines[_STEPS_IMAGE] = line
+        draft.note((_STEPS_IMAGE,), *_STEP_IMAGES)
     for option, native in _NODES.items():
         if given.get(option, "").strip():
             put_nodes(draft, native, given[option], site, (f"--{option}",))
@@ -81,7 +93,7 @@ def _with_folder(draft: Draft, options: Options) -> Mapping[str, Any]:
 
 class _Script:
     def __init__(self, text: str, draft: Draft, lines: dict[str, int]) -> None:
-        self._text = text
+        self.text = text
         self._draft = draft
         self._lines = lines
 
@@ -99,7 +111,7 @@ class _Script:
     def _directives(self) -> dict[str, str]:
         found: dict[str, str] = {}
         over = False
-        for number, line in enumerate(self._text.split("\n"), 1):
+        for number, line in enumerate(self.text.split("\n"), 1):
             match = _DIRECTIVE.match(line)
             if match is None:
                 over = over or (bool(line.strip()) and not line.lstrip().startswith("#"))
@@ -155,7 +167,7 @@ class _Script:
         draft = self._draft
         if "wrap" in given:
             draft.note(("--wrap",), "the script is run, not --wrap", "运行的是脚本，不是 --wrap")
-        text = self._text
+        text = self.text
         if not any(_significant(line) for line in text.split("\n")):
             draft.refuse(("script",), NO_VALUE, "holds no command to run", "没有要运行的命令")
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -27,6 +28,7 @@ FLAGS = (
     "container-writable",
     "container-readonly",
 )
+_STEP = re.compile(r"^(?!#).*(?<![\w-])--container-image(?=[ =\\]|$)", re.MULTILINE)
 _FILES = (".sqsh", ".sif", ".simg", ".squashfs")
 
 
@@ -53,6 +55,11 @@ class Container:
         folder = given.get("container-workdir", "").strip()
         if folder:
             draft.put(("workdir",), folder, ("--container-workdir",))
+
+    def look_at(self, script: str) -> int | None:
+        """The line where a step asks for an image of its own, which it cannot have."""
+        found = _STEP.search(script)
+        return None if found is None else script.count("\n", 0, found.end()) + 1
 
     def _image(self, text: str, key: Path) -> None:
         """`host#path:tag`, as that plugin writes it, is `host/path:tag` elsewhere."""

@@ -1,0 +1,62 @@
+"""Suggestions that start a job earlier: which job's end opens the room, tried by deciding."""
+
+from __future__ import annotations
+
+from danlu.sched.advice import change_words, effect_words
+from danlu.sched.api import Effect, Policy, Running, Suggestion, SuggestionKind, TaskPlace
+from danlu.sched.api import TaskShape as Shape
+from danlu.sched.decide import decide
+from danlu.sched.explain import explain
+from tests.sched.cluster import cluster, job
+
+
+def runs(name: str, node: str, cards: tuple[int, ...], end: float | None) -> Running:
+    shapes, places = (Shape(1, 1, len(cards)),), (TaskPlace(node, cards),)
+    return Running(name, f"u/{name}", "u", -5.0, end, {node: cards}, shapes, places)
+
+
+def tried(*running: Running, nodes: str, asks: str = "4") -> dict[str, Suggestion]:
+    snapshot = cluster(nodes, job("a", asks, 1), running=running)
+    found = explain(snapshot, Policy(), "a").suggestions
+    return {suggestion.kind: suggestion for suggestion in found}
+
+
+def test_it_is_told_after_whose_end_it_starts_and_what_would_start_earlier() -> None:
+    soon, late = runs("soon", "n1", (0, 1), 600.0), runs("late", "n1", (2, 3), 3600.0)
+    found = tried(late, soon, nodes="n1 4x3090 -4")
+    own = found[SuggestionKind.WAIT_FOR]
+    assert (own.effect, own.at, own.numbers["ref"]) == (Effect.EARLIER, 3600.0, "u/late")
+    assert own.nodes == ("n1",)
+
+
+def test_what_starts_earlier_is_worth_saying_and_what_does_not_is_not() -> None:
+    """The other model is free ten minutes from now, the one it asks for in an hour."""
+    soon, late = runs("soon", "n2", (0, 1), 600.0), runs("late", "n1", (0, 1), 3600.0)
+    found = tried(late, soon, nodes="n1 2x3090 -2\nn2 2xA100 -2", asks="2:3090")
+    other = found[SuggestionKind.OTHER_MODEL]
+    assert (other.effect, other.at) == (Effect.EARLIER, 600.0)
+    clock = lambda at: (f"{at:g} s", f"{at:g} 秒")  # noqa: E731
+    assert change_words(other) == ("A100", "改用 A100")
+    assert effect_words(other, clock) == (
+        "starts earlier, after u/soon, about 600 s",
+        "在 u/soon 之后提前开始，约 600 秒",
+    )
+    found = tried(soon, nodes="n1 2xA100\nn2 2x3090 -2", asks="2:3090")
+    assert found[SuggestionKind.OTHER_MODEL].effect is Effect.STARTS_NOW
+
+
+def test_where_nobody_knows_when_running_jobs_end_nothing_is_promised() -> None:
+    found = tried(runs("endless", "n1", (0, 1, 2, 3), None), nodes="n1 4x3090 -4")
+    assert not [one for one in found.values() if one.effect is Effect.EARLIER]
+
+
+def test_one_behind_another_is_not_told_of_the_others_room() -> None:
+    """What opens first is for the job before it."""
+    soon, late = runs("soon", "n1", (0, 1), 600.0), runs("late", "n1", (2, 3), 3600.0)
+    before, mine = job("a", "2", 1, time_limit=9000.0), job("b", "2", 2, time_limit=9000.0)
+    snapshot = cluster("n1 4x3090 -4", before, mine, running=(soon, late))
+    assert decide(snapshot, Policy()).starts == ()
+    found = {s.kind: s for s in explain(snapshot, Policy(), "b").suggestions}
+    assert found[SuggestionKind.WAIT_FOR].numbers["ref"] == "u/late"
+    found = {s.kind: s for s in explain(snapshot, Policy(), "a").suggestions}
+    assert found[SuggestionKind.WAIT_FOR].numbers["ref"] == "u/soon"
