@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import permutations
 from typing import Protocol
 
 from danlu.sched.api import Mix, NodeState, TaskPlace, TaskShape
@@ -16,6 +17,7 @@ Prefer = Callable[[int], float | tuple[float, ...]]
 # A few questions are answered faster by looking at every node than by sorting all nodes first.
 _ASK_BEFORE_SORTING = 2
 _ASK_IF_BEFORE = 12
+_UNLIKE = 3  # of so many kinds of tasks, every order is tried
 
 
 class Index(Protocol):
@@ -97,10 +99,13 @@ class Room:
         if len(shapes) == 1:
             place = self._place_one(shapes[0], only, owner, prefer)
             return None if place is None else (place,)
-        for order in _gang_orders(shapes):
+        orders = _gang_orders(shapes)
+        for order in orders:
             places = self._place_gang(shapes, order, only, owner, prefer)
             if places is not None:
                 return places
+        if len(orders) > 1 and (self._order != "tight" or prefer is not None):
+            return self._place_tightly(shapes, orders, only)
         return None
 
     def fits(self, shape: TaskShape, only: frozenset[str] | None = None) -> bool:
@@ -160,6 +165,23 @@ class Room:
             self.notes.clear()
             if self._index is not None:
                 self._index.changed(at)
+
+    def _place_tightly(
+        self, shapes: Sequence[TaskShape], orders: list[list[int]], only: frozenset[str] | None
+    ) -> tuple[TaskPlace, ...] | None:
+        """A gang of unlike tasks that would fit tightly must not wait for ever for its order."""
+        wanted, index = self._order, self._index
+        if wanted != "tight":
+            self._order, self._index = "tight", None
+        places = None
+        for order in orders:
+            places = self._place_gang(shapes, order, only, "", None)
+            if places is not None:
+                break
+        if wanted != "tight":
+            self._order = wanted
+            self._index = index if places is None else None
+        return places
 
     def _place_gang(
         self,
@@ -277,10 +299,20 @@ def _gang_orders(shapes: Sequence[TaskShape]) -> list[list[int]]:
     by_choice = sorted(tasks, key=lambda t: (_choosy(shapes[t]), _size(shapes[t])), reverse=True)
     by_cpus = sorted(tasks, key=lambda t: (shapes[t].cpus, shapes[t].memory), reverse=True)
     orders: list[list[int]] = []
-    for order in (by_size, by_choice, by_cpus):
+    for order in (by_size, by_choice, by_cpus, *_every_way(shapes)):
         if order not in orders:
             orders.append(order)
     return orders
+
+
+def _every_way(shapes: Sequence[TaskShape]) -> Iterator[list[int]]:
+    """Where only few are unlike: each before each other."""
+    alike: dict[TaskShape, list[int]] = {}
+    for task, shape in enumerate(shapes):
+        alike.setdefault(shape, []).append(task)
+    if len(alike) <= _UNLIKE:
+        for groups in permutations(alike.values()):
+            yield [task for group in groups for task in group]
 
 
 def _size(shape: TaskShape) -> tuple[int, float, int]:
