@@ -275,9 +275,7 @@ def test_movable_work_is_moved_together_for_who_needs_a_whole_node(
     nodes = node("n1", "2:RTX3090"), node("n2", "2:RTX3090")
     with lab(tmp_path, rules, *nodes) as running:
         stays = running.submit(name="stays", gpus=1, nodes=["n1"], **LONG)
-        goes = running.submit(
-            name="goes", gpus=1, nodes={"exclude": ["n3"]}, preemptible=True, **LONG
-        )
+        goes = running.submit(name="goes", gpus=1, preemptible=True, **LONG)
         assert (where(running, stays), where(running, goes)) == (["n1"], ["n2"])
         whole = running.submit(name="whole", gpus=2, **LONG)
         assert where(running, whole) == ["n2"]
