@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.api.lab import Lab, eventually, wait_for_file
+from tests.support.folders import open_python
 
 EVERY_BYTE = bytes(range(256)) * 8 + b"\r\n\xff\xfe\x00 no newline at the end"
 
@@ -228,7 +228,7 @@ def test_a_thousand_lines_a_second_reach_a_reader_whole(lab: Lab) -> None:
         "    print(n, flush=True)\n"
         "    if n % 10 == 0: time.sleep(0.001)\n"
     )
-    job = lab.submit(command=[sys.executable, "-c", text])
+    job = lab.submit(command=[open_python(), "-c", text])
     with lab.following(job) as answer:
         assert answer.read() == b"".join(b"%d\n" % n for n in range(3000))
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import pytest
 
 from danlu.engines.local.check import Abilities
 from tests.api.lab import Job, Lab
+from tests.support.folders import open_python
 
 
 def _python(text: str) -> list[str]:
-    return [sys.executable, "-c", text]
+    return [open_python(), "-c", text]
 
 
 @pytest.mark.parametrize(
