@@ -27,8 +27,13 @@ Number = Annotated[int | None, Query(ge=1, le=1_000_000, description="one attemp
 async def _wanted(
     our: Services, who: Principal, ref: str, task: int, stream: str, attempt: int | None
 ) -> Wanted:
-    row = await one(our, who, ref)
-    if task >= from_values(row.spec).tasks:
+    active = our.controller.rooms.jobs.get(ref)
+    if active is not None and rules.sees_job(who, active.row.owner, active.row.group):
+        row, tasks = active.row, active.spec.tasks  # nothing here changes while it is active
+    else:
+        row = await one(our, who, ref)
+        tasks = from_values(row.spec).tasks
+    if task >= tasks:
         raise not_found(f"task {task} in {row.ref}", f"子任务 {task}（{row.ref}）")
     return Wanted(row, task, stream, attempt)
 
@@ -59,7 +64,9 @@ async def read(
     if follow:
         row = wanted.job
         barred = our.gate.barred(who, lambda now: rules.sees_job(now, row.owner, row.group))
-        pieces = _at_most(while_allowed(logs.follow(wanted, offset), barred), limit)
+        pieces = while_allowed(logs.follow(wanted, offset), barred)
+        if limit is not None:
+            pieces = _at_most(pieces, limit)
     else:
         pieces = logs.read(wanted, offset, limit)
     headers = {
@@ -74,36 +81,47 @@ async def while_allowed(
     pieces: AsyncIterator[bytes], barred: Coroutine[Any, Any, None]
 ) -> AsyncIterator[bytes]:
     """Ends a stream at once when whoever follows it may no longer."""
+    me = asyncio.current_task()
+    assert me is not None
     end = asyncio.create_task(barred)
-    more: asyncio.Task[bytes] | None = None
+    waits = False
+
+    def interrupt(_: object) -> None:
+        if waits:
+            me.cancel()  # only here is it ours to catch
+
+    # Not a task for each piece: thousands of followers read a line at a time.
+    end.add_done_callback(interrupt)
     try:
-        while True:
-            more = asyncio.ensure_future(anext(pieces))
-            await asyncio.wait({more, end}, return_when=asyncio.FIRST_COMPLETED)
-            if end.done():
-                return
+        while not end.done():
+            waits = True
             try:
-                yield more.result()
+                piece = await anext(pieces)
             except StopAsyncIteration:
                 return
+            except asyncio.CancelledError:
+                if not end.done() or me.uncancel():
+                    raise
+                return
+            finally:
+                waits = False
+            yield piece
     finally:
-        for task in (end, more):
-            if task is not None:
-                task.cancel()
-        await asyncio.gather(*(t for t in (end, more) if t is not None), return_exceptions=True)
+        end.remove_done_callback(interrupt)
+        end.cancel()
+        await asyncio.gather(end, return_exceptions=True)
         if isinstance(pieces, AsyncGenerator):
             await pieces.aclose()
 
 
-async def _at_most(pieces: AsyncIterator[bytes], limit: int | None) -> AsyncIterator[bytes]:
+async def _at_most(pieces: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:
     if limit == 0:
         return
     async for piece in pieces:
-        yield piece if limit is None else piece[:limit]
-        if limit is not None:
-            limit -= len(piece)
-            if limit <= 0:
-                return
+        yield piece[:limit]
+        limit -= len(piece)
+        if limit <= 0:
+            return
 
 
 @router.get("/{ref}/logs/search", response_model=Matches, responses=told(409))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from danlu.control.active import Active
 from danlu.control.lookup import Lookup
 from danlu.control.rooms import Rooms
 from danlu.engines.api import TaskRef
@@ -64,8 +65,7 @@ class Logs:
         while True:
             waiter = bulletin.subscribe(wanted.job.id)
             attempts = await self._attempts(wanted)
-            row = await self._lookup.job(wanted.job.id)
-            over = row is None or row.state.final
+            over = await self._is_over(wanted.job.id)
             if done < len(attempts):
                 bulletin.unsubscribe(wanted.job.id, waiter)
                 attempt = attempts[done]
@@ -156,10 +156,26 @@ class Logs:
         return [TaskRef(attempt.id, wanted.task, wanted.job.id) for attempt in attempts]
 
     async def _attempts(self, wanted: Wanted) -> list[AttemptRow]:
-        attempts = await self._lookup.attempts(wanted.job.id)
+        active = self._rooms.jobs.get(wanted.job.id)
+        attempts = None if active is None else _all_in_memory(active)
+        if attempts is None:
+            attempts = await self._lookup.attempts(wanted.job.id)
         if wanted.attempt is None:
             return attempts
         return [attempt for attempt in attempts if attempt.number == wanted.attempt]
+
+    async def _is_over(self, job_id: str) -> bool:
+        if job_id in self._rooms.jobs:
+            return False  # it leaves when its end is on disk, and that is told
+        row = await self._lookup.job(job_id)
+        return row is None or row.state.final
+
+
+def _all_in_memory(job: Active) -> list[AttemptRow] | None:
+    """A thousand followers of a job that runs for the first time do not ask the database."""
+    if job.row.attempt == 0 and job.attempt is None:
+        return []
+    return [job.attempt] if job.row.attempt == 1 and job.attempt is not None else None
 
 
 def _shown(line: bytes) -> str:

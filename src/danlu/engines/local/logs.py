@@ -7,6 +7,7 @@ import glob
 import os
 import struct
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 from danlu.engines.api import TaskRef
@@ -80,6 +81,7 @@ class Growth:
     def __init__(self) -> None:
         self._fd = -1
         self._waiters: dict[int, set[asyncio.Future[None]]] = {}
+        self._watches: dict[str, int] = {}  # by path; one that has no waiters is used up
 
     def start(self) -> None:
         try:
@@ -98,41 +100,54 @@ class Growth:
         self, path: str, offset: int, also: asyncio.Future[None], patience: float
     ) -> bool:
         """True when the file is longer than `offset`; earlier when `also` is done."""
-        limit = asyncio.get_running_loop().time() + patience
+        loop = asyncio.get_running_loop()
+        limit = loop.time() + patience
         while True:
             watch, future = self._watch(path)
             try:
                 # After the watch is set: what was written before would not be told.
                 if _size(path) > offset:
                     return True
-                left = limit - asyncio.get_running_loop().time()
+                left = limit - loop.time()
                 if also.done() or left <= 0:
                     return False
-                pause = left if watch >= 0 else min(left, _SLOW)
-                await asyncio.wait((future, also), timeout=pause, return_when="FIRST_COMPLETED")
+                wake = partial(_wake, future)
+                alarm = loop.call_later(left if watch >= 0 else min(left, _SLOW), wake)
+                also.add_done_callback(wake)
+                try:
+                    await future
+                finally:
+                    alarm.cancel()
+                    also.remove_done_callback(wake)
             finally:
-                self._unwatch(watch, future)
+                self._unwatch(path, watch, future)
 
     def _watch(self, path: str) -> tuple[int, asyncio.Future[None]]:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._fd < 0:
             return -1, future
-        try:
-            watch = linux.inotify_add(self._fd, path, linux.IN_MODIFY | linux.IN_ONESHOT)
-        except OSError:
-            return -1, future
+        # One watch for all who wait for the same file: it has not told of anything yet, or what
+        # it told has still to be read.
+        watch = self._watches.get(path, -1)
+        if watch not in self._waiters:
+            try:
+                watch = linux.inotify_add(self._fd, path, linux.IN_MODIFY | linux.IN_ONESHOT)
+            except OSError:
+                return -1, future
+            self._watches[path] = watch
         self._waiters.setdefault(watch, set()).add(future)
         return watch, future
 
-    def _unwatch(self, watch: int, future: asyncio.Future[None]) -> None:
+    def _unwatch(self, path: str, watch: int, future: asyncio.Future[None]) -> None:
         future.cancel()
         waiters = self._waiters.get(watch)
-        if waiters is None:
-            return
-        waiters.discard(future)
-        if not waiters:
-            del self._waiters[watch]
-            linux.inotify_remove(self._fd, watch)
+        if waiters is not None:
+            waiters.discard(future)
+            if not waiters:
+                del self._waiters[watch]
+                linux.inotify_remove(self._fd, watch)
+        if self._watches.get(path) == watch and watch not in self._waiters:
+            del self._watches[path]
 
     def _drain(self) -> None:
         try:
@@ -150,6 +165,11 @@ class Growth:
             for future in waiters:
                 if not future.done():
                     future.set_result(None)
+
+
+def _wake(future: asyncio.Future[None], *_: object) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _size(path: str) -> int:
