@@ -253,6 +253,7 @@ def test_the_json_jobs(desk: Desk, guides: dict[str, Guide]) -> None:
 
 
 def test_the_launchers(desk: Desk, guides: dict[str, Guide]) -> None:
+    need("python", "python-is-python3")
     desk.file("main.py", "import os; print(os.environ['CUDA_VISIBLE_DEVICES'].count(',') + 1)\n")
     done = desk.shell(guides["004"].block("ilaunch"))
     assert done.returncode == 0, done.stderr
@@ -262,6 +263,7 @@ def test_the_launchers(desk: Desk, guides: dict[str, Guide]) -> None:
 def test_settings_made_on_one_node_hold_for_the_next_job(
     desk: Desk, guides: dict[str, Guide]
 ) -> None:
+    need("pip", "python3-pip")
     on, off = commands(guides["004"].block("pip config"))
     done = desk.run("srun", "bash", "-c", on)
     assert done.returncode == 0, done.stderr

