@@ -276,6 +276,19 @@ def test_counts_add_up_and_agree_whatever_starts_and_ends(lab: Lab) -> None:
     assert (quiet["gpus"]["free"], quiet["running"], quiet["waiting"]) == (4, 0, 0)
 
 
+def test_room_is_kept_only_while_somebody_waits_for_it(lab: Lab) -> None:
+    job = {**LONG, "time_limit": "1h", "nodes": ["n1"]}
+    running = lab.until(lab.submit(gpus=1, **job), "running")
+    waits = lab.submit(gpus=2, **job)
+    late = lab.submit(gpus=1, **{**job, "time_limit": "2h"})
+    eventually(lambda: lab.get("/cluster")["gpus"]["reserved"] or None)
+    for each in (late, waits):
+        lab.stop(each, now=True)
+    assert lab.get("/cluster")["gpus"]["reserved"] == 0
+    assert lab.get("/cluster")["gpus"]["used"] == 1
+    lab.stop(running, now=True)
+
+
 def test_what_nodes_gpus_and_cluster_show_is_the_same(lab: Lab) -> None:
     jobs = [lab.submit(gpus=gpus, **LONG) for gpus in (1, 0.5)]
     for job in jobs:

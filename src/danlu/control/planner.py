@@ -101,14 +101,12 @@ class Planner:
 
     def books(self) -> Books:
         """What every card is doing: the one sum that all answers are made of."""
-        ledger = self._rooms.ledger
-        return add_up(
-            ledger.states(),
-            self._rooms.attempts.values(),
-            ledger.moving(),
-            self._reservations,
-            self.quotas,
-        )
+        rooms = self._rooms
+        ledger = rooms.ledger
+        # Who has left the queue since the last pass needs no room kept; an empty one has no pass.
+        waits = {id for id, job in rooms.jobs.items() if job.waiting is not None}
+        kept = tuple(each for each in self._reservations if each.job_id in waits)
+        return add_up(ledger.states(), rooms.attempts.values(), ledger.moving(), kept, self.quotas)
 
     def held(self) -> tuple[Mapping[str, Held], Mapping[str, Held]]:
         """What users, and groups, have now."""
