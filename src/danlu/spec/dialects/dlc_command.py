@@ -26,6 +26,7 @@ _PUT_IN = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^}$`]*))?\})"
 _FILES = ("params_file", "job_file")
 _OF_THE_CLIENT = ("c", "config", "q", "quiet", "f", "force", "endpoint", "region", "protocol")
 _ENDS = ";|&<>\n"
+_PLAIN = re.compile(r"[\w./:=,@%+-]+")  # what means nothing to a shell, quoted or not
 
 
 @dataclass(slots=True)
@@ -108,11 +109,14 @@ def _variables(text: str) -> dict[str, str]:
     """What the script sets before, where the text says it: once, and to something plain."""
     found: dict[str, str] = {}
     twice: set[str] = set()
+    over = 0
     for match in _SETS.finditer(text):
+        if match.start() < over:
+            continue  # in the quotes of the one before
         name = match[1]
         twice |= {name} & found.keys()
         try:
-            words, _ = _words(text, match.end(), 1, found)
+            words, over = _words(text, match.end(), 1, found)
         except SpecError:
             break  # an open quote holds all that follows
         if text[match.end() : match.end() + 1] in ("", " ", "\t", "\n"):
@@ -154,7 +158,9 @@ def _words(text: str, at: int, line: int, variables: Mapping[str, str]) -> tuple
                 quote = ""
             else:
                 word.live = word.live or (quote == '"' and char in "$`")
-                word.text += char
+                plain = _PLAIN.match(text, at)
+                step = len(plain[0]) if plain else 1
+                word.text += text[at : at + step]
         elif char in "'\"":
             quote = char
             word = word or _Word("", line, False)
@@ -166,8 +172,11 @@ def _words(text: str, at: int, line: int, variables: Mapping[str, str]) -> tuple
         else:
             word = word or _Word("", line, False)
             word.live = word.live or char in "$`"
-            word.text += char
-        line += text.count("\n", at, at + step)
+            plain = _PLAIN.match(text, at)
+            step = len(plain[0]) if plain else 1
+            word.text += text[at : at + step]
+        if step > 1 or char == "\n":
+            line += text.count("\n", at, at + step)
         at += step
     if quote:
         raise file_error("A quote is not closed", "引号没有闭合", line)

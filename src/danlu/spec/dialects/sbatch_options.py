@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
+import re
 from dataclasses import dataclass
 
 from danlu.spec.dialects import sbatch_container
@@ -144,6 +147,8 @@ OTHER_NAMES = {
 """Older names and common slips."""
 
 LONG = frozenset((*VALUED, *FLAGS, *OPTIONAL))
+_IN_ORDER = sorted(LONG)
+_SPECIAL = re.compile(r"['\"\\#]")
 _SHORT = {short: name for table in (VALUED, FLAGS) for name, short in table.items() if short}
 
 
@@ -166,8 +171,11 @@ class Unreadable(ValueError):
 
 def split_words(text: str) -> list[str]:
     """As sbatch splits a directive: quotes, backslashes, and '#' before a word ends the line."""
+    if not _SPECIAL.search(text):
+        return text.split()
     words: list[str] = []
-    current: list[str] | None = None
+    current: list[str] = []
+    begun = False  # a word may be empty: ''
     quote = ""
     at = 0
     while at < len(text):
@@ -177,19 +185,19 @@ def split_words(text: str) -> list[str]:
             if char == quote:
                 quote = ""
             elif char == "\\" and quote == '"' and at < len(text) and text[at] in '"\\$`':
-                (current or []).append(text[at])
+                current.append(text[at])
                 at += 1
             else:
-                (current or []).append(char)
+                current.append(char)
             continue
         if char.isspace():
-            if current is not None:
+            if begun:
                 words.append("".join(current))
-                current = None
+                current, begun = [], False
             continue
-        if char == "#" and current is None:
+        if char == "#" and not begun:
             return words
-        current = [] if current is None else current
+        begun = True
         if char in "'\"":
             quote = char
         elif char == "\\" and at < len(text):
@@ -199,7 +207,7 @@ def split_words(text: str) -> list[str]:
             current.append(char)
     if quote:
         raise Unreadable(text, "has a quote that is not closed", "引号没有闭合")
-    if current is not None:
+    if begun:
         words.append("".join(current))
     return words
 
@@ -258,10 +266,16 @@ def full_name(name: str) -> str:
         return name
     if name in OTHER_NAMES:
         return OTHER_NAMES[name]
-    close = sorted(known for known in LONG if known.startswith(name)) if len(name) > 1 else []
+    close = _beginning_with(name) if len(name) > 1 else []
     if len(close) == 1:
         return close[0]
     if close:
         listed = ", ".join(f"--{each}" for each in close[:6])
         raise Unreadable(f"--{name}", f"could be any of: {listed}", f"可能是：{listed}")
     raise Unreadable(f"--{name}", "is not an option of sbatch", "不是 sbatch 的选项")
+
+
+def _beginning_with(start: str) -> list[str]:
+    first = bisect.bisect_left(_IN_ORDER, start)
+    found = itertools.takewhile(lambda known: known.startswith(start), _IN_ORDER[first:])
+    return list(found)
