@@ -146,7 +146,15 @@ class Environment:
         keys.refuse_rest(("host_path", "container_path", "read_only", "propagation"))
         if not all(needed) or host is None or target is None:
             return None
-        return self._volume(host, _absolute(target), bool(read_only), path)
+        inside = _absolute(target)
+        if host.rstrip("/") == "/tmp" and (inside.rstrip("/") + "/").startswith("/tmp/"):  # noqa: S108
+            draft.note(
+                path,
+                "every task has a /tmp of its own, which ends with it; nothing is mounted",
+                "每个任务都有自己的 /tmp，随任务结束而清除；不挂载",
+            )
+            return None
+        return self._volume(host, inside, bool(read_only), path)
 
     def _volume(self, host: str, target: str, read_only: bool, path: Path) -> dict[str, Any] | None:
         draft = self._draft

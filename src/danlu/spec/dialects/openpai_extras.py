@@ -105,6 +105,7 @@ class Extras:
         draft = self._draft
         kind = "skuType" if keys.has("skuType") else "gpuType"  # as older schedulers call it
         sku = keys.text(kind)
+        keys.raw("skuType")
         if sku is not None:
             card = _CARD.search(sku)
             if card is not None:
