@@ -35,6 +35,7 @@ _NOTED: dict[str, tuple[str, str]] = {
     "slurm": ("nothing is submitted to another scheduler", "不会提交到别的调度器"),
     "pbs": ("nothing is submitted to another scheduler", "不会提交到别的调度器"),
 }
+WORK_DIR = "/run/determined/workdir"
 _IMAGE_KINDS = ("cpu", "cuda", "rocm", "gpu")
 _PROPAGATIONS = ("rprivate", "private", "rshared", "shared", "rslave", "slave")
 
@@ -185,4 +186,4 @@ class Environment:
 
 def _absolute(target: str) -> str:
     """Relative paths are below the folder where Determined starts its tasks."""
-    return target if target.startswith("/") else f"/run/determined/workdir/{target}"
+    return target if target.startswith("/") else f"{WORK_DIR}/{target}"
