@@ -130,7 +130,8 @@ class _Script:
                 )
                 continue
             if _HETEROGENEOUS.match(words):
-                self._refuse(words, number, _PARTS_EN, _PARTS_ZH)
+                if words[:40] not in self._lines:  # the first of them says it
+                    self._refuse(words, number, _PARTS_EN, _PARTS_ZH)
                 continue
             if len(words) > _LONGEST:
                 en, zh = f"is longer than {_LONGEST} letters", f"超过 {_LONGEST} 个字符"
