@@ -233,6 +233,11 @@ def _significant(line: str) -> bool:
     return bool(bare) and not bare.startswith("#")
 
 
+_SITE = (
+    "names an environment of that cluster, which is not here; the native job's `image` runs the"
+    " whole script in a container",
+    "是那个集群的环境，这里没有；原生任务的 image 可让整个脚本在容器中运行",
+)
 _MEANINGLESS: dict[str, tuple[str, str]] = {
     "qos": ("priorities follow the queue's policy", "优先级由队列策略决定"),
     "comment": ("changes nothing", "不起作用"),
@@ -266,6 +271,9 @@ _MEANINGLESS: dict[str, tuple[str, str]] = {
         " script in a container",
         "用于 shifter 程序，这里没有；原生任务的 image 可让整个脚本在容器中运行",
     ),
+    "environment": _SITE,
+    "uenv": _SITE,
+    "view": _SITE,
     "volume": ("is for the program shifter, which is not here", "用于 shifter 程序，这里没有"),
     "module": ("is for the program shifter, which is not here", "用于 shifter 程序，这里没有"),
     "nice": ("priority of the native job does that", "请用原生任务的 priority"),

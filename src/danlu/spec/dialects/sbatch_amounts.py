@@ -8,6 +8,7 @@ from danlu.spec.errors import Wrong, wrong
 from danlu.spec.units import G, K, M, T
 
 _MEMORY = re.compile(r"(\d{1,12}(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
+_ALL = ("maxmempernode", "maxmempercpu")
 _UNITS = {"": M, "K": K, "M": M, "G": G, "T": T}
 # A model may begin with a digit (2080ti, 3g.40gb); digits alone are a count, as for Slurm.
 _CARDS = re.compile(r"(?:([A-Za-z0-9][\w.+-]*)[:=])?(\d{1,5})", re.ASCII)
@@ -23,7 +24,9 @@ def count_and_model(text: str) -> tuple[int | None, str | None]:
 
 
 def read_memory(value: object) -> int:
-    """Bytes. A bare number is MB."""
+    """Bytes. A bare number is MB; 0 is all of a node."""
+    if str(value).strip().lower() in _ALL:
+        return 0
     match = _MEMORY.fullmatch(str(value).strip())
     if match is None:
         raise wrong(

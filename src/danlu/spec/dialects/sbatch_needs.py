@@ -24,7 +24,7 @@ _SAID_AGAIN = {
     "ntasks-per-node": "SLURM_NTASKS_PER_NODE",
 }
 _MODEL = re.compile(
-    r"(?:gpu[_-]?)?((?:rtx|gtx|titan|quadro|tesla)?[_-]?"
+    r"(?:gpu[_=:-]?)?((?:rtx|gtx|titan|quadro|tesla)?[_-]?"
     r"(?:[kpvtahlm]\d{1,3}[a-z]{0,2}|[1-5]0[5-9]0(?:ti)?|a6000|a5000|mi\d{2,3}x?))"
     r"(?:[_-]?\d{1,3}g[b]?)?",
     re.ASCII | re.IGNORECASE,
@@ -270,8 +270,8 @@ class Needs:
             if size == 0:
                 draft.note(
                     key,
-                    "0 means all memory of the node; here the memory follows the CPUs",
-                    "0 表示节点的全部内存；这里内存按 CPU 数分配",
+                    f"{value.strip()} means all memory of the node; here the memory follows the CPUs",
+                    f"{value.strip()} 表示节点的全部内存；这里内存按 CPU 数分配",
                 )
             elif size:
                 draft.put(("memory",), size * times, key)

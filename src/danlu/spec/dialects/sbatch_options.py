@@ -102,9 +102,12 @@ VALUED = {
     "ear": "",
     "ear-policy": "",
     "ear-cpufreq": "",
+    "environment": "",
     "gpu-cmode": "",
     "image": "",
     "module": "",
+    "uenv": "",
+    "view": "",
     "volume": "",
 }
 FLAGS = {

@@ -18,6 +18,7 @@ _TIME = re.compile(
     re.ASCII,
 )
 _NAME = re.compile(NAME_PATTERN, re.ASCII)
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _PLACEHOLDER = re.compile(r"[<>{}\[\]$]")
 _VARIABLE = re.compile(r"\$[A-Za-z_{(]")
 _AT_ONCE = re.compile(r"now(?:\+0+[a-z]*)?", re.ASCII | re.IGNORECASE)
@@ -99,8 +100,15 @@ class Terms:
                 f"{partition[:80]!r} 是没有填写的名称；任务进入默认队列",
             )
         elif partition:
-            first, *others = [part.strip() for part in partition.split(",")]
+            written, *others = [part.strip() for part in partition.split(",")]
+            first = _NOT_IN_NAMES.sub("-", written).strip("-.")[:64] or written
             draft.put(("queue",), first, ("--partition",))
+            if first != written:
+                draft.note(
+                    ("--partition",),
+                    f"{written[:80]!r} cannot be a queue's name here; the job names {first!r}",
+                    f"{written[:80]!r} 不能作为这里的队列名；任务写作 {first!r}",
+                )
             if others:
                 draft.note(
                     ("--partition",),
