@@ -270,7 +270,7 @@ class Needs:
             if size == 0:
                 draft.note(
                     key,
-                    f"{value.strip()} means all memory of the node; here the memory follows the CPUs",
+                    f"{value.strip()} means all memory of the node; here it follows the CPUs",
                     f"{value.strip()} 表示节点的全部内存；这里内存按 CPU 数分配",
                 )
             elif size:

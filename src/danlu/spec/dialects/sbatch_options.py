@@ -106,6 +106,8 @@ VALUED = {
     "gpu-cmode": "",
     "image": "",
     "module": "",
+    "mpi": "",
+    "nvidia-compute-mode": "",
     "uenv": "",
     "view": "",
     "volume": "",
@@ -152,6 +154,11 @@ OTHER_NAMES = {
     "gpu": "gpus",
     "jobname": "job-name",
     "walltime": "time",
+    "cpus": "cpus-per-task",
+    "name": "job-name",
+    "email": "mail-user",
+    "email-user": "mail-user",
+    "email-type": "mail-type",
 }
 """Older names and common slips."""
 
