@@ -217,10 +217,6 @@ _MEANINGLESS: dict[str, tuple[str, str]] = {
     ),
     "mail-type": ("no mail is sent yet; danlu wait JOB waits", "暂不发邮件；可用 danlu wait 任务"),
     "mail-user": ("no mail is sent yet; danlu wait JOB waits", "暂不发邮件；可用 danlu wait 任务"),
-    "signal": (
-        "at its time limit a job gets SIGTERM, and after its grace the end",
-        "达到时间上限时先发 SIGTERM，宽限后结束",
-    ),
     "requeue": ("what the platform lost is run again anyway", "平台原因丢失的任务本来就会重新运行"),
     "no-requeue": (
         "what the platform itself lost is run again all the same",
