@@ -7,6 +7,7 @@ promise: the real queue is ahead of the strict one, and what it is ahead is give
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from math import inf
 
 from danlu.sched.api import (
@@ -18,6 +19,7 @@ from danlu.sched.api import (
     TaskPlace,
     Waiting,
 )
+from danlu.sched.backfill_apart import start_apart
 from danlu.sched.backfill_reserve import Reserve, admitted, reserved
 from danlu.sched.backfill_slots import fill_slots, follows_nodes
 from danlu.sched.backfill_strict import Summed
@@ -48,10 +50,12 @@ def fill_promised(view: View) -> Filled:
 
 
 def _strict(view: View) -> Filled:
-    """Nobody knows how long anything takes, so nobody can go first without harm."""
+    """Nobody knows how long anything takes, so only who takes nothing of the others' goes first."""
     memory = view.memory
-    for job in view.eligible():
+    jobs = view.eligible()
+    for job in jobs:
         if not view.start(job) and view.possible(view.shapes(job), view.only):
+            start_apart(view, chain([job], islice(jobs, DEPTH)))
             return Filled(starts_of(view), job, memory=memory)
     return Filled(starts_of(view), memory=memory)
 
@@ -83,6 +87,8 @@ class _Pass:
         else:
             for job in self.jobs:
                 self._try(job)
+        if inf in self.promised.values():
+            start_apart(view, self.jobs)
         begun = {one.job.job_id for one in view.begun}
         left = [job for job in self.jobs if job.job_id not in begun]
         head = left[0] if left else None
