@@ -33,8 +33,23 @@ class Apart:
         self._groups.add(job.group)
 
     @property
+    def is_empty(self) -> bool:
+        return not self._waits
+
+    @property
     def too_many(self) -> bool:
         return len(self._waits) > _KINDS
+
+    def leaves_something(self) -> bool:
+        """Whether anybody at all could start beside them: every task needs CPUs."""
+        only = self._view.only
+        return any(
+            free.usable and free.millicpus > self._owed_cpus(at)
+            for at, (node, free) in enumerate(
+                zip(self._view.room.nodes, self._view.room.rooms(), strict=True)
+            )
+            if only is None or node.name in only
+        )
 
     def start(self, job: Waiting) -> bool:
         view = self._view
@@ -71,9 +86,15 @@ class Apart:
             return False
         cpus = sum(millicpus(shape.cpus) for shape in shapes)
         memory = sum(shape.memory for shape in shapes)
-        return free.millicpus - cpus >= sum(
-            millicpus(shape.cpus) * count for shape, count in owed
-        ) and free.memory - memory >= sum(shape.memory * count for shape, count in owed)
+        owed_memory = sum(shape.memory * count for shape, count in owed)
+        return free.millicpus - cpus >= self._owed_cpus(at) and free.memory - memory >= owed_memory
+
+    def _owed_cpus(self, at: int) -> int:
+        return sum(
+            millicpus(shape.cpus) * count
+            for shape, count in self._waits.items()
+            if at in self._usable(shape)
+        )
 
     def _usable(self, shape: TaskShape) -> frozenset[int]:
         if shape not in self._nodes:
@@ -98,11 +119,22 @@ def _meet(free: Free, one: TaskShape, other: TaskShape) -> bool:
 def start_apart(view: View, jobs: Iterable[Waiting]) -> None:
     """Starts who takes nothing from those before him. `jobs`: in order; the first one waits."""
     begun = {one.job.job_id for one in view.begun}
-    apart: Apart | None = None
+    apart = Apart(view)
+    passed: list[Waiting] = []  # counted only when somebody behind them fits
     for job in jobs:
-        if job.job_id in begun or (apart is not None and apart.start(job)):
+        if job.job_id in begun:
             continue
-        apart = apart or Apart(view)
-        apart.waits(job)
-        if apart.too_many:
-            return
+        if apart.is_empty:
+            apart.waits(job)
+            if not apart.leaves_something():
+                return
+        elif not view.fits(job):
+            passed.append(job)
+        else:
+            for one in passed:
+                apart.waits(one)
+            passed.clear()
+            if apart.too_many:
+                return
+            if not apart.start(job):
+                passed.append(job)

@@ -7,7 +7,6 @@ promise: the real queue is ahead of the strict one, and what it is ahead is give
 
 from __future__ import annotations
 
-from itertools import chain, islice
 from math import inf
 
 from danlu.sched.api import (
@@ -41,7 +40,7 @@ def fill_promised(view: View) -> Filled:
             break
         jobs.append(job)
     if not any(run_of(job) is not None for job in jobs):
-        return _strict(view)
+        return _strict(view, jobs)
     if not any(view.fits(job) for job in jobs):
         # Nothing can start: whoever is new gets his promise in the pass in which something can.
         first = (job for job in jobs if view.possible(view.shapes(job), view.only))
@@ -49,13 +48,12 @@ def fill_promised(view: View) -> Filled:
     return fill_slots(view, jobs) if follows_nodes(view) else _Pass(view, jobs).run()
 
 
-def _strict(view: View) -> Filled:
+def _strict(view: View, jobs: list[Waiting]) -> Filled:
     """Nobody knows how long anything takes, so only who takes nothing of the others' goes first."""
     memory = view.memory
-    jobs = view.eligible()
-    for job in jobs:
+    for job in view.eligible():
         if not view.start(job) and view.possible(view.shapes(job), view.only):
-            start_apart(view, chain([job], islice(jobs, DEPTH)))
+            start_apart(view, jobs)
             return Filled(starts_of(view), job, memory=memory)
     return Filled(starts_of(view), memory=memory)
 
