@@ -63,7 +63,7 @@ def explain(
     if not kinds & _NEVER:
         holders = blockers.holders(snapshot, shape, nodes)
         found = replace(found, holders=holders if kinds & _FULL else ())
-    eta = estimate(snapshot, policy, job_id, place, untouched, done.possible)
+    eta = estimate(snapshot, policy, job_id, place, untouched, done.possible, causes)
     found = replace(found, eta=eta)
     clear = tuple(_clear(done, job, kinds))
     tried = whatif.suggestions(done, decision, job, causes) if suggest else ()
