@@ -92,7 +92,7 @@ class _Task:
         if folder is not None:
             draft.put(("workdir",), folder, ("work_dir",))
         if self.kind == "experiment":
-            experiment = Experiment(draft, keys)
+            experiment = Experiment(draft, keys, resources.at_once)
             experiment.build()
             command = self._entrypoint(trial=True)
             if command is not None:

@@ -150,6 +150,10 @@ class Environment:
 
     def _volume(self, host: str, target: str, read_only: bool, path: Path) -> dict[str, Any] | None:
         draft = self._draft
+        guess = self._site.guess(host)
+        if guess is not None:
+            draft.note((*path, "host_path"), *guess[1:])
+            return {"volume": guess[0], "path": target, "read_only": read_only}
         found = self._site.volume_of(host)
         if found is None:
             known = ", ".join(volume.source for volume in self._site.volumes) or "none"

@@ -55,6 +55,12 @@ class Data:
         address, _, where = text.partition("::")
         scheme, separator, rest = address.partition("://")
         path = "/" + rest.partition("/")[2]
+        target = where.split("::")[0].strip()
+        guess = self._site.guess(rest) if separator and target else None
+        if guess is not None:
+            mounts[target] = {"volume": guess[0], "path": target}
+            draft.note(key, *guess[1:])
+            return
         found = self._site.volume_of(path) if separator else None
         if found is None:
             draft.refuse(
@@ -66,7 +72,7 @@ class Data:
             )
             return
         volume, _ = found
-        target = where.split("::")[0].strip() or volume.target
+        target = target or volume.target
         mounts[target] = {"volume": volume.name, "path": target}
         draft.note(key, f"is the volume {volume.name} here", f"在这里是存储卷 {volume.name}")
 

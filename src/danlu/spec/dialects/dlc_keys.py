@@ -36,10 +36,6 @@ NOTED: dict[str, tuple[str, str]] = {
     "image_repo_password": _REGISTRY,
     "aimaster_enable": _WATCHED,
     "aimaster_args": _WATCHED,
-    "enable_preemptible_job": (
-        "whether a job may be stopped for others is the queue's policy",
-        "任务能否因他人被停止由队列策略决定",
-    ),
     "enable_priority_preemption": (
         "whether a job may be stopped for others is the queue's policy",
         "任务能否因他人被停止由队列策略决定",
@@ -61,6 +57,7 @@ _COMMON = (
     "thirdparty_lib_dir",
     "envs",
     "interactive",
+    "enable_preemptible_job",
     "job_max_running_time_minutes",
     "success_policy",
     "node_names",

@@ -76,6 +76,8 @@ class Extras:
         if name is not None and name in _PRIORITIES:
             priority = _PRIORITIES[name]
             draft.put(("priority",), priority, (*keys.path, "jobPriorityClass"))
+            if name == "oppo":
+                draft.put(("preemptible",), True, (*keys.path, "jobPriorityClass"))
             more_en = "; it may be stopped for others" if name == "oppo" else ""
             more_zh = "；可能因他人而被停止" if name == "oppo" else ""
             draft.note(

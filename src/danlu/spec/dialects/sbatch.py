@@ -23,7 +23,8 @@ from danlu.spec.dialects.sbatch_options import (
 from danlu.spec.dialects.sbatch_terms import Terms
 from danlu.spec.errors import MOST_PROBLEMS, NO_VALUE, Finding, nearest, spec_error
 
-_DIRECTIVE = re.compile(r"#SBATCH(?:[ \t]+(.*))?$")
+_DIRECTIVE = re.compile(r"#SBATCH(.*)$")
+_OTHERS = re.compile(r"#(PBS|BSUB|COBALT)[ \t]+-")
 _HETEROGENEOUS = re.compile(r"(?:hetjob|packjob)\b")
 _PARTS_EN = (
     "separates parts with needs of their own, and one script over such parts is not run; roles of a"
@@ -113,6 +114,8 @@ class _Script:
         over = False
         for number, line in enumerate(self.text.split("\n"), 1):
             match = _DIRECTIVE.match(line)
+            if match is None and not over and (other := _OTHERS.match(line)):
+                self._of_another(other[0][:40], number)
             if match is None:
                 over = over or (bool(line.strip()) and not line.lstrip().startswith("#"))
                 continue
@@ -137,9 +140,31 @@ class _Script:
                 if not given.name:
                     self._stray(given.value, number)
                     continue
+                self._again(given, found, number)
                 found[given.name] = given.value
                 self._lines[f"--{given.name}"] = number
         return found
+
+    def _again(self, given: Given, found: Mapping[str, str], number: int) -> None:
+        before = found.get(given.name, given.value)
+        if before == given.value or given.name.startswith("mail-"):
+            return
+        key = f"--{given.name}"
+        self._lines[key] = number
+        self._draft.note(
+            (key,),
+            f"stands more than once, and the last one counts, not {before[:80]!r}",
+            f"出现多次，以最后一个为准，而不是 {before[:80]!r}",
+        )
+
+    def _of_another(self, start: str, number: int) -> None:
+        key = start.split()[0]
+        self._lines.setdefault(key, number)
+        self._draft.note(
+            (key,),
+            "lines are for another scheduler and are not read; write them as #SBATCH",
+            "行是给其他调度器的，不读取；请改写为 #SBATCH",
+        )
 
     def _stray(self, word: str, number: int) -> None:
         key = word[:40]
@@ -211,10 +236,6 @@ _MEANINGLESS: dict[str, tuple[str, str]] = {
     "qos": ("priorities follow the queue's policy", "优先级由队列策略决定"),
     "comment": ("changes nothing", "不起作用"),
     "nodefile": ("nodes are chosen by the platform", "节点由平台选择"),
-    "exclusive": (
-        "a job gets the CPUs, memory and cards it asks for, not a whole node",
-        "任务得到所申请的 CPU、内存和卡，而不是整个节点",
-    ),
     "mail-type": ("no mail is sent yet; danlu wait JOB waits", "暂不发邮件；可用 danlu wait 任务"),
     "mail-user": ("no mail is sent yet; danlu wait JOB waits", "暂不发邮件；可用 danlu wait 任务"),
     "requeue": ("what the platform lost is run again anyway", "平台原因丢失的任务本来就会重新运行"),
@@ -234,6 +255,13 @@ _MEANINGLESS: dict[str, tuple[str, str]] = {
     "time-min": ("the time limit is not shortened", "时间上限不会缩短"),
     "clusters": ("there is one cluster", "只有一个集群"),
     "tmp": ("disks are not counted here", "这里不统计磁盘"),
+    "image": (
+        "is for the program shifter, which is not here; the native job's `image` runs the whole"
+        " script in a container",
+        "用于 shifter 程序，这里没有；原生任务的 image 可让整个脚本在容器中运行",
+    ),
+    "volume": ("is for the program shifter, which is not here", "用于 shifter 程序，这里没有"),
+    "module": ("is for the program shifter, which is not here", "用于 shifter 程序，这里没有"),
     "nice": ("priority of the native job does that", "请用原生任务的 priority"),
 }
 

@@ -18,6 +18,7 @@ _TIME = re.compile(
     re.ASCII,
 )
 _NAME = re.compile(NAME_PATTERN, re.ASCII)
+_VARIABLE = re.compile(r"\$[A-Za-z_{(]")
 _AT_ONCE = re.compile(r"now(?:\+0+[a-z]*)?", re.ASCII | re.IGNORECASE)
 _SIGNAL = re.compile(
     r"(?:[BR]{1,2}:)?(?:(?:SIG)?(?:HUP|INT|QUIT|ABRT|KILL|USR1|USR2|ALRM|TERM|CONT|STOP|TSTP"
@@ -125,8 +126,8 @@ class Terms:
         given = self._given
         files: dict[str, Any] = {"output": given.get("output") or self._default_output()}
         for key in ("error", "input"):
-            if given.get(key):
-                files[key] = given[key]
+            if given.get(key) and given[key] != files["output"]:
+                files[key] = given[key]  # errors go with the output unless they have another file
         mode = given.get("open-mode")
         if mode is not None:
             if mode.strip().lower() not in ("append", "truncate", "a", "t"):
@@ -136,8 +137,15 @@ class Terms:
             elif mode.strip().lower().startswith("a"):
                 files["append"] = True
         self._draft.put(("files",), files, ("--output",))
-        for key in files:
+        for key, name in files.items():
             self._draft.came_from(("files", key), (f"--{key}",))
+            if isinstance(name, str) and _VARIABLE.search(name):
+                self._draft.note(
+                    (f"--{key}",),
+                    f"{name!r}: variables are not looked up in #SBATCH lines; %u is the user, %x"
+                    " the job's name, %j its number",
+                    f"{name!r}：#SBATCH 行中的变量不会展开；%u 是用户，%x 是任务名，%j 是任务编号",
+                )
 
     def _default_output(self) -> str:
         return "slurm-%A_%a.out" if "array" in self._given else "slurm-%j.out"
