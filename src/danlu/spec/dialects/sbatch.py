@@ -24,7 +24,7 @@ from danlu.spec.dialects.sbatch_terms import Terms
 from danlu.spec.errors import MOST_PROBLEMS, NO_VALUE, Finding, nearest, spec_error
 
 _DIRECTIVE = re.compile(r"#SBATCH(.*)$")
-_OTHERS = re.compile(r"#(PBS|BSUB|COBALT)[ \t]+-")
+_OTHERS = re.compile(r"#(PBS|BSUB|COBALT|sbatch|Sbatch)[ \t]+-")
 _HETEROGENEOUS = re.compile(r"(?:hetjob|packjob)\b")
 _PARTS_EN = (
     "separates parts with needs of their own, and one script over such parts is not run; roles of a"
@@ -162,8 +162,8 @@ class _Script:
         self._lines.setdefault(key, number)
         self._draft.note(
             (key,),
-            "lines are for another scheduler and are not read; write them as #SBATCH",
-            "行是给其他调度器的，不读取；请改写为 #SBATCH",
+            "begins lines that are not read here; only those that begin with #SBATCH are",
+            "开头的行这里不读取；只读取以 #SBATCH 开头的行",
         )
 
     def _stray(self, word: str, number: int) -> None:

@@ -24,16 +24,25 @@ class Layout:
     key: Path  # what says how many nodes
 
 
-def lay_out(draft: Draft, given: Mapping[str, str], cards: int | None) -> Layout:
-    """`cards`: those of the whole job, where `--gpus` gives them; tasks may be counted by them."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Cards the script asks for; two of these say how many nodes or tasks there are."""
+
+    job: int = 0
+    node: int = 0
+    task: int = 0
+
+
+def lay_out(draft: Draft, given: Mapping[str, str], cards: Asked) -> Layout:
     tasks = _number(draft, given, "ntasks")
     each = _number(draft, given, "ntasks-per-node")
     nodes, key = _nodes(draft, given), ("--nodes",)
-    if tasks is None and each is None and cards:
-        by_card = _number(draft, given, "ntasks-per-gpu")
-        tasks = by_card * cards if by_card else None
+    if tasks is None and each is None:
+        tasks, each = _by_cards(draft, given, cards)
     if nodes is None and _listed(given) > 1:
         nodes, key = _listed(given), ("--nodelist",)  # the job has all of them
+    if nodes is None and cards.job and cards.node:
+        nodes, key = math.ceil(cards.job / cards.node), ("--gpus-per-node",)
     if nodes is None and tasks and each:
         nodes = math.ceil(tasks / each)
     if nodes is not None and tasks and tasks < nodes:
@@ -45,7 +54,7 @@ def lay_out(draft: Draft, given: Mapping[str, str], cards: int | None) -> Layout
         nodes = tasks
     if nodes is None and tasks and tasks > 1:
         draft.note(
-            ("--ntasks",),
+            ("--ntasks" if "ntasks" in given else "--gpus",),
             f"without --nodes all {tasks} tasks share one node",
             f"没有 --nodes，{tasks} 个任务在同一个节点上",
         )
@@ -60,6 +69,18 @@ def lay_out(draft: Draft, given: Mapping[str, str], cards: int | None) -> Layout
             f"只是上限；--ntasks={tasks} 使每个节点最多 {each} 个任务",
         )
     return Layout(nodes, each, tasks, key)
+
+
+def _by_cards(
+    draft: Draft, given: Mapping[str, str], cards: Asked
+) -> tuple[int | None, int | None]:
+    """Tasks of the job, or of a node, where cards count them."""
+    many = _number(draft, given, "ntasks-per-gpu")
+    if cards.job and (many or cards.task):
+        return (cards.job * many if many else math.ceil(cards.job / cards.task)), None
+    if cards.node and (many or cards.task):
+        return None, (cards.node * many if many else math.ceil(cards.node / cards.task))
+    return None, None
 
 
 def _number(draft: Draft, given: Mapping[str, str], name: str) -> int | None:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.sbatch_amounts import count_and_model, read_memory, split_parts
-from danlu.spec.dialects.sbatch_layout import Layout, count, lay_out
+from danlu.spec.dialects.sbatch_layout import Asked, Layout, count, lay_out
 from danlu.spec.errors import Path
 
 _GPU = re.compile(r"(gpu|shard)(?:[:=](.+?))?(?:\([^)]*\))?", re.ASCII)
@@ -71,14 +71,16 @@ class Needs:
     def build(self) -> None:
         draft = self._draft
         total = self._amount("gpus")
-        layout = lay_out(draft, self._given, total.count if total else None)
+        node = self._amount("gpus-per-node") or self._gres()
+        task = self._amount("gpus-per-task") or self._task[1]
+        asked = Asked(*(each.count if each else 0 for each in (total, node, task)))
+        layout = lay_out(draft, self._given, asked)
         if layout.nodes > 1:
             draft.put(("count",), layout.nodes, layout.key)
             # The script runs on the first node, and its srun starts tasks on all of them.
             draft.put(("processes",), "batch", layout.key)
         draft.values.setdefault("env", {})
-        cards = self._with_constraint(self._cards(layout, total))
-        layout = self._by_cards(layout, cards)
+        cards = self._with_constraint(self._cards(layout, total, node, task))
         if cards is not None and cards.count:
             value = {"count": cards.count, "model": cards.model} if cards.model else cards.count
             draft.put(("gpus",), value, cards.key)
@@ -99,25 +101,21 @@ class Needs:
             + ("" if cards else "；该任务没有申请卡，可加 #SBATCH --gpus-per-node=8"),
         )
 
-    def _by_cards(self, layout: Layout, cards: Cards | None) -> Layout:
-        """`--ntasks-per-gpu` counts tasks where nothing else does."""
-        by_card = self._number("ntasks-per-gpu")
-        if not by_card or layout.tasks or self._given.get("ntasks-per-node") or cards is None:
-            return layout
-        each = by_card * cards.count
-        return Layout(layout.nodes, each or 1, each * layout.nodes or None, layout.key)
-
     def _number(self, name: str) -> int | None:
         value = self._given.get(name)
         return None if value is None else self._draft.read(count, value.strip(), (f"--{name}",))
 
     # -- cards ----------------------------------------------------------------------------------
 
-    def _cards(self, layout: Layout, total: Cards | None) -> Cards | None:
+    def _cards(
+        self, layout: Layout, total: Cards | None, node: Cards | None, task: Cards | None
+    ) -> Cards | None:
         """Cards of one node."""
-        found = self._gres()
         nodes = layout.nodes
-        if total is not None:
+        found = node
+        if node is not None and node.model is None and total is not None:
+            found = Cards(node.count, total.model, node.key)
+        if total is not None and node is None:
             each = math.ceil(total.count / nodes)
             if total.count % nodes:
                 self._draft.note(
@@ -126,16 +124,15 @@ class Needs:
                     f"不能被 {nodes} 个节点整除：每个节点 {each} 张",
                 )
             found = Cards(each, total.model, total.key)
-        node = self._amount("gpus-per-node")
-        if node is not None:
-            found = node
         socket = self._amount("gpus-per-socket")
         sockets = self._number("sockets-per-node") or 1
+        if socket is None and sockets > 1:
+            self._without("sockets-per-node", "gpus-per-socket")
         if socket is not None and node is None:
             found = Cards(socket.count * sockets, socket.model, socket.key)
-        task = self._amount("gpus-per-task") or self._task[1]
-        if task is not None:
-            found = Cards(task.count * layout.per_node, task.model, task.key)
+        if task is not None and task.count * layout.per_node > (found.count if found else -1):
+            model = task.model or (found.model if found else None)
+            found = Cards(task.count * layout.per_node, model, task.key)
         by_card = self._number("ntasks-per-gpu")
         if found is None and by_card and layout.tasks:
             found = Cards(math.ceil(layout.per_node / by_card), None, ("--ntasks-per-gpu",))
@@ -161,6 +158,13 @@ class Needs:
             else:
                 self._draft.note(key, f"{part!r} is not counted here", f"{part!r} 在这里不统计")
         return cpus, cards
+
+    def _without(self, name: str, other: str) -> None:
+        self._draft.note(
+            (f"--{name}",),
+            f"changes nothing without --{other}",
+            f"没有 --{other} 时不起作用",
+        )
 
     def _shard(self, key: Path, part: str) -> None:
         self._draft.note(
@@ -239,6 +243,8 @@ class Needs:
         least = self._number("mincpus")
         if per_task is None:
             per_task = self._task[0]
+        if per_card is not None and not cards:
+            self._without("cpus-per-gpu", "gpus")
         if per_task is None and per_card is not None and cards:
             cpus, key = per_card * cards, ("--cpus-per-gpu",)
         elif per_task is not None or per_node > 1:

@@ -18,6 +18,7 @@ _TIME = re.compile(
     re.ASCII,
 )
 _NAME = re.compile(NAME_PATTERN, re.ASCII)
+_PLACEHOLDER = re.compile(r"[<>{}\[\]$]")
 _VARIABLE = re.compile(r"\$[A-Za-z_{(]")
 _AT_ONCE = re.compile(r"now(?:\+0+[a-z]*)?", re.ASCII | re.IGNORECASE)
 _SIGNAL = re.compile(
@@ -25,6 +26,7 @@ _SIGNAL = re.compile(
     r"|TTIN|TTOU|URG|XCPU)|[1-9]|[1-5]\d|6[0-4])(?:@\d{1,5})?",
     re.ASCII | re.IGNORECASE,
 )
+_WHOLE = ("ALL", "NONE", "NIL")
 _ENDLESS = ("infinite", "unlimited")
 _LONGEST = 10 * 365 * 86400
 _AFTER = {
@@ -96,7 +98,14 @@ class Terms:
     def _queue(self) -> None:
         draft, given = self._draft, self._given
         partition = (given.get("partition") or "").strip()
-        if partition:
+        if _PLACEHOLDER.search(partition):
+            draft.note(
+                ("--partition",),
+                f"{partition[:80]!r} stands for a name that is not filled in; the job goes to the"
+                " default queue",
+                f"{partition[:80]!r} 是没有填写的名称；任务进入默认队列",
+            )
+        elif partition:
             first, *others = [part.strip() for part in partition.split(",")]
             draft.put(("queue",), first, ("--partition",))
             if others:
@@ -154,7 +163,7 @@ class Terms:
         value = self._given.get("array")
         if value is None:
             return
-        text = "".join(value.split())
+        text = "".join(value.split()).replace("[", "").replace("]", "")  # as squeue prints it
         head, percent, limit = text.partition("%")
         if head.isdigit():
             text = f"{head}-{head}{percent}{limit}"  # one number is one index, not a count
@@ -210,7 +219,7 @@ class Terms:
 
     def _environment(self) -> None:
         value = self._given.get("export")
-        if value is None or value.strip() in ("ALL", "NONE", "NIL", ""):
+        if value is None or value.strip().upper() in ("", *_WHOLE):
             return
         draft, key = self._draft, ("--export",)
         named: dict[str, str] = {}
@@ -218,7 +227,7 @@ class Terms:
             name, equals, content = part.strip().partition("=")
             if equals:
                 named[name] = content
-            elif name not in ("ALL", "NONE", "NIL"):
+            elif name.upper() not in _WHOLE:
                 draft.note(
                     key,
                     f"{name} is taken along only by the command sbatch",
