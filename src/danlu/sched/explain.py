@@ -83,6 +83,14 @@ def never(nodes: Sequence[NodeState], policy: Policy, job: Waiting) -> Cause | N
     return blockers.never(snapshot, job, blockers.largest(shapes), only)
 
 
+def apart(nodes: Sequence[NodeState], policy: Policy, job: Waiting) -> tuple[int, int] | None:
+    """The fewest tasks, and the cards of each, as which a job too large for any node would fit."""
+    for split in whatif.splits(job):
+        if never(nodes, policy, split) is None:
+            return len(split.shapes), split.shapes[0].cards
+    return None
+
+
 _NEVER = frozenset(
     {
         CauseKind.TOO_LARGE,

@@ -137,7 +137,13 @@ def _changes(
 
 
 def _split(job: Waiting) -> Iterator[_Change]:
-    """The same cards over several nodes."""
+    for split in splits(job):
+        numbers: Numbers = {"tasks": len(split.shapes), "cards": split.shapes[0].cards}
+        yield _Change(SuggestionKind.SPLIT, split, numbers)
+
+
+def splits(job: Waiting) -> Iterator[Waiting]:
+    """The same cards over several nodes, the fewest tasks first."""
     shape = job.shapes[0]
     if len(job.shapes) != 1 or shape.cards < 2 or shape.indexes:
         return
@@ -149,8 +155,7 @@ def _split(job: Waiting) -> Iterator[_Change]:
                 cpus=round(shape.cpus / tasks, 3),
                 memory=shape.memory // tasks,
             )
-            numbers: Numbers = {"tasks": tasks, "cards": part.cards}
-            yield _Change(SuggestionKind.SPLIT, replace(job, shapes=(part,) * tasks), numbers)
+            yield replace(job, shapes=(part,) * tasks)
 
 
 def _models(done: Pass, job: Waiting) -> Iterator[_Change]:
