@@ -19,6 +19,8 @@ from danlu.sched.api import (
     Policy,
     Reservation,
     Snapshot,
+    Suggestion,
+    SuggestionKind,
     TaskShape,
     Waiting,
 )
@@ -67,7 +69,14 @@ def explain(
     found = replace(found, eta=eta)
     clear = tuple(_clear(done, job, kinds))
     tried = whatif.suggestions(done, decision, job, causes) if suggest else ()
-    return replace(found, clear=clear, suggestions=tried)
+    return replace(found, clear=clear, suggestions=tuple(s for s in tried if _sooner(s, eta)))
+
+
+def _sooner(suggestion: Suggestion, eta: Eta) -> bool:
+    """Waiting for a job's time limit is no news where an earlier start is expected anyway."""
+    if suggestion.kind is not SuggestionKind.WAIT_FOR or suggestion.at is None:
+        return True
+    return eta.p50 is None or suggestion.at <= eta.p50
 
 
 def never(nodes: Sequence[NodeState], policy: Policy, job: Waiting) -> Cause | None:
