@@ -150,6 +150,48 @@ def test_a_job_is_shown_explained_and_its_history_told(
     assert as_json(server, "events", "ended-1")["events"][0]["kind"]
 
 
+def test_what_a_job_asked_for_is_shown(server: DanluServer) -> None:
+    server.wait(server.submit(name="asked", command="true", gpus=1, count=2, cpus=3, memory="2G"))
+    shown = text(server, "show", "asked-1")
+    for words in ("Tasks      2", "CPUs       3 for each task", "Memory     2G for each task"):
+        assert words in shown
+
+
+def test_the_name_of_an_array_shows_its_first_job_and_says_so(server: DanluServer) -> None:
+    text(server, "submit", "-n", "some", "--array", "3-4", "--", "echo", "hello")
+    assert server.cli("wait", "some-1").returncode == 0
+    for command in ("show", "why", "logs"):
+        whole = server.cli(command, "some-1")
+        assert b"some-1 is an array, this is admin/some-1.3" in whole.stderr
+        assert server.cli(command, "some-1.3").stderr == b""
+
+
+def test_a_job_that_waits_is_explained_in_one_language(server: DanluServer) -> None:
+    held = server.submit(name="waits", command="true", gpus=4, held=True)
+    logs = server.cli("logs", "waits-1")
+    assert logs.returncode == 0 and logs.stdout == b""
+    assert b"waits in the queue and has printed nothing yet; danlu why" in logs.stderr
+    server.cli("drain", "n1", "n2")
+    try:
+        english, chinese = (
+            text(server, "why", "waits-1"),
+            text(server, "--lang", "zh", "why", "waits-1"),
+        )
+        assert "taken out" in english and "已停用" in chinese
+        assert "drained" not in english + chinese
+        assert "等待" in text(server, "--lang", "zh", "show", "waits-1")
+        assert "ago" not in english
+    finally:
+        server.cli("resume", "n1", "n2")
+        server.cli("stop", held["id"])
+
+
+def test_what_would_start_now_is_told_once(server: DanluServer) -> None:
+    said = text(server, "submit", "--dry-run", "-n", "soon", "-g", "1", "--", "true")
+    assert said.count("Starts now") == 1
+    assert "Expected" not in said and "ago" not in said
+
+
 def test_everything_is_said_in_chinese_when_asked(
     server: DanluServer, ended: dict[str, Any]
 ) -> None:

@@ -37,6 +37,12 @@ def danlu(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
         (["show"], "missing: JOB"),
         (["jobs", "-l", "x"], "not a whole number"),
         (["run"], "No command to run"),
+        (["submit"], "name a job file"),
+        (["exec", "mnist-1"], "danlu exec JOB -- "),
+        (["user", "qqqq"], "There is no danlu user qqqq; there is: list, show, add"),
+        (["user", "show"], "missing: list | show NAME"),
+        (["context", "qqqq"], "there is: list, use, remove"),
+        (["--lang", "fr", "jobs"], "--lang 'fr': write zh or en"),
         (["submit", "a.yaml", "--", "ls"], "not both"),
         (["run", "--tty", "--no-tty", "ls"], "exclude each other"),
         (["run", "--tty", "ls"], "not a terminal"),
@@ -51,6 +57,14 @@ def test_bad_usage_ends_with_2_and_says_what_to_do(words: list[str], said: str) 
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["show", "why", "logs", "events", "stop", "rerun", "wait"])
+def test_a_name_that_is_empty_names_no_job(command: str) -> None:
+    """As `danlu logs "$JOB"` where JOB was never set."""
+    done = danlu(command, "", DANLU_SERVER="http://127.0.0.1:1", DANLU_TOKEN="t")
+    assert done.returncode == 3
+    assert "There is no job" in done.stderr
 
 
 def test_without_a_server_it_says_how_to_get_one() -> None:

@@ -19,6 +19,13 @@ from tests.support.server import DanluServer
 LANGUAGES = ("en", "zh")
 
 
+def test_an_option_of_two_meanings_is_explained_by_its_command() -> None:
+    texts.use("en")
+    shown = {command.name: command_help(command) for command in COMMANDS}
+    assert "--label LABEL             only on nodes with this label" in shown["run"]
+    assert "--label TEXT    what it is for" in shown["token"]
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_overview_names_every_command(language: str) -> None:
     texts.use(language)

@@ -86,6 +86,11 @@ async def test_what_no_node_of_its_queue_could_hold_is_refused_with_the_number(
     assert isinstance(desk.submitter, Submitter)
     with pytest.raises(SpecError, match="the largest node of queue vision has 4"):
         await desk.submit(command="true", gpus=5, queue="vision")
+    with pytest.raises(SpecError, match="Over several nodes it fits: count 2, gpus 3") as refused:
+        await desk.submit(command="true", gpus=6)  # A4
+    assert "分到多个节点可以放下：count 2，gpus 3" in str(refused.value.problems[0].values())
+    with pytest.raises(SpecError, match=r"has 4$"):
+        await desk.submit(command="true", gpus=9)  # more than all of them together
     with pytest.raises(SpecError, match="is not a queue here; there is: default, vision"):
         await desk.submit(command="true", gpus=1, queue="speech")
     with pytest.raises(SpecError, match="may use T4 only here"):

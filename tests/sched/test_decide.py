@@ -17,7 +17,7 @@ from danlu.sched.api import (
 )
 from danlu.sched.decide import could_ever_run, decide
 from danlu.sched.explain import explain
-from danlu.sched.place import same
+from danlu.sched.place import Room, same
 from danlu.sched.words import cause_words, sentence
 from tests.sched.cluster import cluster, job
 
@@ -182,8 +182,22 @@ def test_only_jobs_that_could_run_here_make_others_wait(queue: list[list[TaskSha
     if decision.head is not None:
         head = next(job for job in snapshot.waiting if job.job_id == decision.head)
         assert could_ever_run(head.shapes, snapshot.nodes)
-        begun = {start.job_id for start in decision.starts}
-        assert all(job.order <= head.order for job in snapshot.waiting if job.job_id in begun)
+
+
+@given(queues)
+def test_without_time_limits_whoever_goes_first_takes_nothing_that_others_before_him_could_use(
+    queue: list[list[TaskShape]],
+) -> None:
+    snapshot = make(queue)
+    begun = {start.job_id: start.places for start in decide(snapshot, FIFO).starts}
+    for waits in snapshot.waiting:
+        if waits.job_id in begun or not could_ever_run(waits.shapes, snapshot.nodes):
+            continue
+        room = Room(snapshot.nodes, empty=True)
+        for later in snapshot.waiting:
+            if later.order > waits.order and later.job_id in begun:
+                room.take(later.shapes, begun[later.job_id])
+        assert room.fits_gang(waits.shapes)
 
 
 @given(queues)

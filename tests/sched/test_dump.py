@@ -47,6 +47,23 @@ def test_what_is_read_back_is_what_was_written(order: str) -> None:
     assert decide(again, rules) == decide(snapshot, policy)  # type: ignore[arg-type]
 
 
+def test_what_a_queue_remembers_of_who_went_first_is_read_back() -> None:
+    run = Running(
+        "r", "u/r-1", "u", -5.0, 60.0, {"n1": (0,)}, (Shape(1, 1, 1),), (Place("n1", (0,)),)
+    )
+    snapshot = cluster(
+        "n1 2x3090 -1\nn2 1x3090",
+        job("a", "2", 1, time_limit=100.0),
+        job("b", "1", 2, time_limit=1000.0),
+        running=(run,),
+    )
+    memory = decide(snapshot, Policy()).memory
+    assert memory["default"].entries, "somebody went before his turn"  # type: ignore[attr-defined]
+    again, rules = through_a_file(replace(snapshot, memory=memory), Policy())
+    assert again.memory == memory  # type: ignore[attr-defined]
+    assert decide(again, rules) == decide(replace(snapshot, memory=memory), Policy())  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from danlu.sched.api import Cause, CauseKind, EtaBasis, Policy, Running, TaskPlace, TaskShape
+from danlu.sched.api import (
+    Cause,
+    CauseKind,
+    Eta,
+    EtaBasis,
+    Policy,
+    Quota,
+    Quotas,
+    Running,
+    Snapshot,
+    TaskPlace,
+    TaskShape,
+)
 from danlu.sched.eta import estimate
+from danlu.sched.explain import explain
 from danlu.sched.history import Book, History
 from tests.sched.cluster import cluster, job
 
@@ -71,3 +84,64 @@ def test_larger_than_everything_is_never() -> None:
 def test_a_held_job_has_no_estimate() -> None:
     waiting = job("a", "2", 1, blocked=Cause(CauseKind.HELD))
     assert estimate(cluster("n1 4x3090", waiting), Policy(), "a").why == "blocked"
+
+
+def told(snapshot: Snapshot, name: str, policy: Policy | None = None) -> Eta:
+    eta = explain(snapshot, policy or Policy(), name, suggest=False).eta
+    assert eta is not None
+    return eta
+
+
+def test_over_a_quota_it_starts_when_enough_of_its_owner_s_jobs_have_ended() -> None:
+    snapshot = cluster(
+        "n1 8x3090 -4",
+        job("first", "1", 1, time_limit=100.0),
+        job("a", "3", 2),
+        running=(holds("r", 3, 500.0, "u"), holds("other", 1, 50.0)),
+        quotas=Quotas(users={"u": Quota(cards=3000)}),
+    )
+    first, then = told(snapshot, "first"), told(snapshot, "a")
+    assert (first.p50, first.after) == (500.0, "u/r")
+    assert then.p50 == 600.0
+
+
+def test_the_quota_of_a_group_opens_with_the_jobs_of_all_its_members() -> None:
+    mine = replace(holds("r", 2, 500.0), group="vision")
+    snapshot = cluster(
+        "n1 8x3090 -2",
+        job("a", "1:3090", 1, group="vision"),
+        running=(mine,),
+    )
+    for quota in (Quota(cards=2000), Quota(models={"3090": 2000}), Quota(cpus=1.5)):
+        eta = told(replace(snapshot, quotas=Quotas(groups={"vision": quota})), "a")
+        assert (eta.p50, eta.after, eta.after_owner) == (500.0, "bob/r", "bob")
+
+
+def test_a_quota_held_by_a_job_without_a_limit_has_no_estimate_and_names_it() -> None:
+    snapshot = cluster(
+        "n1 4x3090 -2",
+        job("a", "1", 1),
+        running=(holds("r", 2, None, "u"),),
+        quotas=Quotas(users={"u": Quota(cards=2000)}),
+    )
+    eta = told(snapshot, "a")
+    assert (eta.p50, eta.why, eta.after) == (None, "no_limit", "u/r")
+
+
+def test_more_than_the_quota_ever_allows_has_no_estimate() -> None:
+    quotas = Quotas(users={"u": Quota(cards=2000)})
+    eta = told(cluster("n1 4x3090", job("a", "3", 1), quotas=quotas), "a")
+    assert (eta.p50, eta.why) == (None, "quota")
+
+
+def test_who_stays_back_for_others_is_not_told_that_he_starts_now() -> None:
+    """The first needs all cards; the second would fit, but nobody knows how long it runs."""
+    snapshot = cluster(
+        "n1 4x3090 -3",
+        job("first", "4", 1, time_limit=100.0),
+        job("a", "1", 2),
+        running=(holds("r", 3, 500.0),),
+    )
+    assert told(snapshot, "first").p50 == 500.0
+    assert told(snapshot, "a").p50 == 600.0
+    assert told(snapshot, "a", Policy(backfill=False)).p50 == 600.0

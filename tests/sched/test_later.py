@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from danlu.sched.advice import change_words, effect_words
 from danlu.sched.api import Effect, Policy, Running, Suggestion, SuggestionKind, TaskPlace
 from danlu.sched.api import TaskShape as Shape
@@ -60,3 +62,18 @@ def test_one_behind_another_is_not_told_of_the_others_room() -> None:
     assert found[SuggestionKind.WAIT_FOR].numbers["ref"] == "u/late"
     found = {s.kind: s for s in explain(snapshot, Policy(), "a").suggestions}
     assert found[SuggestionKind.WAIT_FOR].numbers["ref"] == "u/soon"
+
+
+def test_a_change_is_tried_as_if_it_had_been_asked_for_from_the_start() -> None:
+    """What a queue remembers was promised to the job as it is, not to what it might ask for."""
+    snapshot = cluster(
+        "n1 4x3090 -2\nn2 1x3090",
+        job("a", "4", 1, time_limit=3600.0),
+        job("b", "1", 2, time_limit=7200.0),
+        running=(runs("r", "n1", (0, 1), 3600.0),),
+    )
+    memory = decide(snapshot, Policy()).memory
+    assert "a" in {entry.job_id for entry in memory["default"].entries}  # type: ignore[attr-defined]
+    found = explain(replace(snapshot, memory=memory), Policy(), "a").suggestions
+    fewer = {one.kind: one for one in found}[SuggestionKind.FEWER_CARDS]
+    assert (fewer.effect, fewer.numbers["cards"]) == (Effect.STARTS_NOW, 2)

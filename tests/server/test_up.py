@@ -173,3 +173,22 @@ def _until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+@pytest.mark.parametrize("verb", ["up", "check"])
+def test_a_certificate_that_cannot_be_used_is_told_before_anything_starts(
+    tmp_path: Path, verb: str
+) -> None:
+    pem, file = tmp_path / "cert.pem", tmp_path / "danlu.toml"
+    file.write_text(f"[server]\ntls_cert = '{pem}'\ntls_key = '{pem}'\n")
+    words = [*DANLU, verb, "--config", str(file), "--data", str(tmp_path / "data")]
+    env = {**os.environ, "DANLU_LANG": "en"}
+    for content, said in ((None, "cannot be read: No such file"), ("nonsense", "in PEM")):
+        if content is not None:
+            pem.write_text(content)
+        done = subprocess.run(
+            words, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 2
+        assert "tls_cert" in done.stderr and said in done.stderr
+        assert "Traceback" not in done.stderr and done.stdout == ""

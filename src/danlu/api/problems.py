@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from danlu.access.errors import AccessError, TooMany
+from danlu.api.faults import fault_words
 from danlu.engines.api import Unreachable
 from danlu.spec.errors import SpecError, shorten
 from danlu.spec.read import LARGEST_FILE
@@ -205,10 +206,8 @@ def _parameter(found: Any) -> dict[str, Any]:
     # A whole body is not shown either: what is missing from it is not what it holds.
     hidden = isinstance(value, dict | list) or not _PRIVATE.isdisjoint(place[-1:])
     shown = None if hidden else shorten(value, 200)
-    message = str(found.get("msg", "not valid"))
-    return {
-        "key": key,
-        "value": shown,
-        "message_en": f"{key}: {message}",
-        "message_zh": f"{key}：不合法（{message}）",
-    }
+    en, zh = fault_words(str(found.get("type", "")), found.get("ctx") or {})
+    if not en:
+        message = str(found.get("msg", "not valid"))
+        en, zh = message, f"不合法（{message}）"
+    return {"key": key, "value": shown, "message_en": f"{key}: {en}", "message_zh": f"{key}：{zh}"}

@@ -18,8 +18,8 @@ def dispatch(words: list[str]) -> int:
     command, rest = _split(words)
     args = parse(command, rest, COMMON)
     language = args.get("lang")
-    if language:
-        texts.use(language)
+    if language and not texts.use(language):
+        raise UsageError("usage.language", command.name, value=language)
     if args.flag("help"):
         from danlu.cli.help import show_help
 

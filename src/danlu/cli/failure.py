@@ -105,7 +105,7 @@ def explain_api(error: ApiError, file: JobFile | None = None) -> int:
             sys.stderr.write(f"  {place}{_problem(detail)}\n")
     else:
         complain(pick(error, "message") or t("server.refused", status=error.status))
-    if error.status == 401:
+    if error.status == 401 and error.code != "wrong_password":
         complain(t("server.login"))
     return exit_code(error.status)
 

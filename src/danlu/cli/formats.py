@@ -40,6 +40,13 @@ def clock(at: float | None) -> str:
     return "-" if at is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
+def hour(at: float) -> str:
+    """Local time to the minute, with the date where it is not today."""
+    local, today = time.localtime(at), time.localtime()
+    form = "%H:%M" if local[:3] == today[:3] else "%Y-%m-%d %H:%M"
+    return time.strftime(form, local)
+
+
 def size(count: float | None) -> str:
     """Bytes with a binary unit."""
     if count is None:

@@ -92,7 +92,7 @@ PEOPLE: dict[str, tuple[str, str]] = {
         "  export DANLU_TOKEN=$(danlu token create --label ci --expires 30d)\n"
         "  danlu token create --label dashboard --read-only",
     ),
-    "opt.label": ("what it is for", "用途"),
+    "opt.token.label": ("what it is for", "用途"),
     "opt.token.read-only": ("may read, but change nothing", "只能读取，不能修改"),
     "opt.token.expires": ("when it ends, as 30d (default 90d)", "何时失效，如 30d（默认 90d）"),
     "opt.token.user": ("another's, for an admin", "其他人的（管理员）"),

@@ -190,7 +190,8 @@ def add_command(job: dict[str, Any], args: Args) -> None:
     elif words:
         job["command"] = words
     else:
-        raise UsageError("flags.no_command", args.command.name)
+        missing = "flags.no_command_submit" if args.command.name == "submit" else "flags.no_command"
+        raise UsageError(missing, args.command.name)
 
 
 def workdir(args: Args) -> str | None:

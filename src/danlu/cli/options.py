@@ -203,6 +203,18 @@ class _Parser:
         return UsageError("usage.unknown_option", self.command.name, option=shown)
 
 
+def misused(args: Args) -> UsageError:
+    """A command of several verbs that was given another word, or not the right number of them."""
+    command, given = args.command, args.words[:1]
+    known = [form.split()[0] for form in command.arguments.strip("[]").split(" | ")]
+    if given and given[0] not in known:
+        listed = ", ".join(known)
+        return UsageError(
+            "usage.unknown_word", command.name, name=command.name, word=given[0], known=listed
+        )
+    return UsageError("usage.too_few", command.name, arguments=command.arguments)
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word most like this one, if any is near."""
     import difflib

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 EN, ZH = 0, 1
 
 TEXTS: dict[str, tuple[str, str]] = {
+    "array.first": (
+        "{asked} is an array, this is {ref}; danlu jobs --all --name {name} lists all of it",
+        "{asked} 是数组，这里显示的是 {ref}；danlu jobs --all --name {name} 列出全部",
+    ),
     "ask.goes_on": ("Going on", "继续"),
     "ask.interrupt": (
         "{ref}: [s]top the job, [d]etach (it goes on), or any other key to stay?",
@@ -78,6 +82,16 @@ TEXTS: dict[str, tuple[str, str]] = {
     "flags.no_command": (
         "No command to run; write it after the options: danlu run -g 1 -- python train.py",
         "没有要运行的命令；请写在选项之后：danlu run -g 1 -- python train.py",
+    ),
+    "flags.no_command_exec": (
+        "No command to run; write it after the job: danlu exec JOB -- nvidia-smi",
+        "没有要运行的命令；请写在任务之后：danlu exec JOB -- nvidia-smi",
+    ),
+    "flags.no_command_submit": (
+        "Nothing to submit: name a job file (danlu submit job.yaml), - for standard input, or a "
+        "command after --",
+        "没有要提交的内容：请给出任务文件（danlu submit job.yaml）、-（标准输入），"
+        "或在 -- 之后写命令",
     ),
     "flags.no_folder": (
         "The present folder does not exist any more; change to another one, or give --workdir",
@@ -157,6 +171,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "login.no_user": ("Who logs in? Give --user NAME", "谁要登录？请指定 --user 用户名"),
     "login.password": ("Password of {user}:", "{user} 的密码："),
     "login.user": ("User:", "用户："),
+    "logs.waits": (
+        "{ref} waits in the queue and has printed nothing yet; danlu why {ref} says why",
+        "{ref} 在排队，还没有输出；danlu why {ref} 说明原因",
+    ),
     "logs.more_matches": ("There are more matches; raise --limit", "还有更多匹配；请增大 --limit"),
     "logs.no_json": (
         "--json does not go with raw output; danlu show --json tells about the job",
@@ -264,8 +282,21 @@ TEXTS: dict[str, tuple[str, str]] = {
         "No server answers at {where}: {cause}. danlu up starts it, --server names another",
         "{where} 没有服务响应：{cause}。用 danlu up 启动，或用 --server 指定其他服务",
     ),
+    "phase.absent": ("absent", "不存在"),
+    "phase.exited": ("exited", "已退出"),
+    "phase.lost": ("lost", "丢失"),
+    "phase.pending": ("pending", "等待"),
+    "phase.running": ("running", "运行"),
+    "phase.starting": ("starting", "启动"),
     "show.advice": ("Advice", "建议"),
     "show.command": ("Command", "命令"),
+    "show.cpus": ("CPUs", "CPU"),
+    "show.memory": ("Memory", "内存"),
+    "show.tasks": ("Tasks", "子任务数"),
+    "show.time_limit": ("Time limit", "时间上限"),
+    "show.workdir": ("Folder", "工作目录"),
+    "show.image": ("Image", "镜像"),
+    "show.each": ("{value} for each task", "每个子任务 {value}"),
     "show.doing": ("Doing", "正在"),
     "show.ended": ("Ended", "结束"),
     "show.evidence": ("Log says", "日志"),
@@ -410,6 +441,14 @@ TEXTS: dict[str, tuple[str, str]] = {
     "usage.not_both": ("{one} and {other} exclude each other", "{one} 和 {other} 不能同时使用"),
     "usage.see_help": ("{command} explains more", "详见 {command}"),
     "usage.takes_no_value": ("{option} takes no value", "{option} 不带值"),
+    "usage.language": (
+        "--lang {value!r}: write zh or en",
+        "--lang {value!r}：请写 zh 或 en",
+    ),
+    "usage.unknown_word": (
+        "There is no danlu {name} {word}; there is: {known}",
+        "没有 danlu {name} {word}；可用：{known}",
+    ),
     "usage.too_few": ("Something is missing: {arguments}", "缺少参数：{arguments}"),
     "usage.too_many": ("{word!r} is one word too many", "多余的参数 {word!r}"),
     "usage.unknown_command": ("There is no command {word!r}", "没有命令 {word!r}"),
@@ -424,12 +463,23 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "version.server": ("server {version} at {server}", "服务 {version}，位于 {server}"),
     "whoami": ("{user} ({role}) at {server}", "{user}（{role}），位于 {server}"),
-    "why.eta": ("Expected to start {time}", "预计开始：{time}"),
+    "why.eta": ("{words} ({time})", "{words}（{time}）"),
     "why.head_free": ("GPUS FREE", "空闲 GPU"),
     "why.head_holders": ("HELD BY", "占用者"),
+    "why.change": ("- {change}: {effect}", "- {change}：{effect}"),
     "why.head_lacks": ("LACKS", "缺少"),
     "why.head_need": ("NEEDED", "需要"),
     "why.head_node": ("NODE", "节点"),
+    "why.lacks_cards": ("cards", "卡"),
+    "why.lacks_cpus": ("CPUs", "CPU"),
+    "why.lacks_drained": ("taken out", "已停用"),
+    "why.lacks_labels": ("label", "标签"),
+    "why.lacks_memory": ("memory", "内存"),
+    "why.lacks_model": ("model", "型号"),
+    "why.lacks_named": ("not chosen", "未被选中"),
+    "why.lacks_queue": ("not in its queue", "不在该队列"),
+    "why.lacks_up": ("no answer", "未响应"),
+    "why.lacks_volumes": ("volume", "存储卷"),
     "why.more_nodes": ("{count} more nodes have less", "另有 {count} 个节点更少"),
     "why.position": ("Place in the queue: {position}", "队列位置：{position}"),
     "why.sooner": ("What was tried to start it sooner:", "为提前开始而试过的改动："),
@@ -449,9 +499,12 @@ def language() -> int:
     return _chosen
 
 
-def use(name: str) -> None:
+def use(name: str) -> bool:
+    """Whether it is a language that is spoken here: zh, en, or a locale of one of them."""
     global _chosen
-    _chosen = ZH if name.lower().startswith("zh") else EN
+    known = {"zh": ZH, "en": EN}.get(name.lower()[:2])
+    _chosen = _chosen if known is None else known
+    return known is not None
 
 
 def t(key: str, **params: object) -> str:

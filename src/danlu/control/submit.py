@@ -27,7 +27,7 @@ from danlu.sched.api import (
     TaskShape,
     Waiting,
 )
-from danlu.sched.explain import explain, never
+from danlu.sched.explain import apart, explain, never
 from danlu.sched.words import cause_words
 from danlu.spec.codec import to_values
 from danlu.spec.complete import Submission
@@ -36,6 +36,7 @@ from danlu.spec.ids import uuid7
 from danlu.spec.job import Dependency, JobSpec
 from danlu.spec.refs import every_of
 from danlu.spec.states import State
+from danlu.spec.units import format_size
 from danlu.store import jobs as job_store
 from danlu.store.errors import StoreFull
 from danlu.store.rows import JobRow
@@ -278,6 +279,11 @@ class Submitter:
             return []
         en, zh = cause_words(cause)
         key, value = _too_much(cause)
+        parts = apart(nodes, self._controller.policy, waiting) if key == "gpus" else None
+        if parts is not None:
+            tasks, cards = parts
+            en = f"{en}. Over several nodes it fits: count {tasks}, gpus {cards}"
+            zh = f"{zh}。分到多个节点可以放下：count {tasks}，gpus {cards}"
         return [Finding((key,), value, f"- {en}", f"- {zh}")]
 
     def _check_disk(self) -> None:
@@ -336,7 +342,7 @@ def _too_much(cause: Cause) -> tuple[str, object]:
         return key, numbers["asked"]
     for key, need in (("gpus", "cards"), ("cpus", "cpus"), ("memory", "memory")):
         if float(numbers[need]) > float(numbers[f"largest_{need}"]):
-            return key, numbers[need]
+            return key, format_size(int(numbers[need])) if key == "memory" else numbers[need]
     return "count", numbers["tasks"]
 
 

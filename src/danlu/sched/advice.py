@@ -112,6 +112,11 @@ def _no_eta(eta: Eta) -> Pair:
         )
     if eta.why == "never":
         return "No estimate: it cannot run here as it is", "无法估计：按现有要求无法在此运行"
+    if eta.why == "quota":
+        return (
+            "No estimate: it needs more than its quota ever allows",
+            "无法估计：所需超过配额上限",
+        )
     if eta.why == "blocked":
         return (
             "No estimate: something other than room keeps it back",

@@ -18,6 +18,7 @@ from danlu.sched.api import (
     TaskPlace,
     Waiting,
 )
+from danlu.sched.backfill_apart import start_apart
 from danlu.sched.backfill_reserve import Reserve, admitted, reserved
 from danlu.sched.backfill_slots import fill_slots, follows_nodes
 from danlu.sched.backfill_strict import Summed
@@ -39,7 +40,7 @@ def fill_promised(view: View) -> Filled:
             break
         jobs.append(job)
     if not any(run_of(job) is not None for job in jobs):
-        return _strict(view)
+        return _strict(view, jobs)
     if not any(view.fits(job) for job in jobs):
         # Nothing can start: whoever is new gets his promise in the pass in which something can.
         first = (job for job in jobs if view.possible(view.shapes(job), view.only))
@@ -47,11 +48,12 @@ def fill_promised(view: View) -> Filled:
     return fill_slots(view, jobs) if follows_nodes(view) else _Pass(view, jobs).run()
 
 
-def _strict(view: View) -> Filled:
-    """Nobody knows how long anything takes, so nobody can go first without harm."""
+def _strict(view: View, jobs: list[Waiting]) -> Filled:
+    """Nobody knows how long anything takes, so only who takes nothing of the others' goes first."""
     memory = view.memory
     for job in view.eligible():
         if not view.start(job) and view.possible(view.shapes(job), view.only):
+            start_apart(view, jobs)
             return Filled(starts_of(view), job, memory=memory)
     return Filled(starts_of(view), memory=memory)
 
@@ -83,6 +85,8 @@ class _Pass:
         else:
             for job in self.jobs:
                 self._try(job)
+        if inf in self.promised.values():
+            start_apart(view, self.jobs)
         begun = {one.job.job_id for one in view.begun}
         left = [job for job in self.jobs if job.job_id not in begun]
         head = left[0] if left else None

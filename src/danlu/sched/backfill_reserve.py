@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from danlu.sched.api import Basis, Cause, CauseKind, Reservation, TaskPlace, TaskShape, Waiting
+from danlu.sched.backfill_apart import Apart
 from danlu.sched.backfill_fit import Ending, Fit, Releases
 from danlu.sched.backfill_view import View
 from danlu.sched.free import Free, Need
@@ -24,6 +25,8 @@ class Reserve:
         self.at = max(fit.at, not_before) if fit.at != inf else inf
         self._late = {at: fit.then(at, self.at) for at in fit.tasks}
         self._outside: frozenset[str] | None = None
+        self.apart = Apart(view)
+        self.apart.waits(job)
 
     @property
     def outside(self) -> frozenset[str]:
@@ -78,9 +81,9 @@ def admitted(view: View, reserve: Reserve, job: Waiting, places: tuple[TaskPlace
     shapes, run = view.shapes(job), run_of(job)
     end = None if run is None else view.now + run
     if reserve.at == inf:
-        # Nobody knows when the earlier job can start, so nobody can say what delays it.
+        # Nobody knows when the earlier job can start: only what it cannot use is free for others.
         view.undo(job, places)
-        return False
+        return reserve.apart.start(job)
     if reserve.admits(shapes, places, end):
         view.commit(job, places)
         return True

@@ -24,6 +24,7 @@ from danlu.sched.api import (
     TaskShape,
     Waiting,
 )
+from danlu.sched.backfill_apart import start_apart
 from danlu.sched.backfill_view import NODES_TO_COMPARE, Filled, View, starts_of
 from danlu.sched.backfill_world import World
 from danlu.sched.free import Free, Need, millicpus
@@ -63,6 +64,8 @@ class _Pass:
         while self._round() and self.future.steps < BUDGET:
             pass
         self._in_their_slots()
+        if any(slot.at == inf for slot in self.left.values()):
+            self._start_apart()
         left = [job for job in self.jobs if job.job_id in self.left]
         head = left[0] if left else None
         kept = tuple(one for one in self.kept.values() if one.job_id in self.left)
@@ -150,6 +153,13 @@ class _Pass:
             if slot.at <= self.view.now and self.view.start(job):
                 # Something did not go as it was planned; it is his turn all the same.
                 self.future.begins(self.left.pop(job.job_id), self.view.begun[-1].places)
+
+    def _start_apart(self) -> None:
+        view = self.view
+        start_apart(view, self.jobs)
+        for one in view.begun:
+            if one.job.job_id in self.left:
+                self.future.begins(self.left.pop(one.job.job_id), one.places)
 
     def _why_kept(self, job: Waiting, slot: Entry) -> Kept:
         """For whom it stays back: a slot without which it could start."""

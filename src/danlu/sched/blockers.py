@@ -111,6 +111,7 @@ def never(snapshot: Snapshot, job: Waiting, shape: TaskShape, only: Only) -> Cau
             "largest_cpus": max((node.cpus for node in nodes), default=0),
             "largest_memory": max((node.memory for node in nodes), default=0),
             "all_cards": sum(cards),
+            "all_cpus": sum(node.cpus for node in nodes),
             "queue": job.queue if only is not None else "",
         },
     )

@@ -124,6 +124,6 @@ def _get(value: Any) -> Any:
 
 @cache
 def _enums(cls: Any) -> dict[str, type[Enum]]:
-    names = {"TaskShape": api.TaskShape}  # what is imported for checking only
-    hints = get_type_hints(cls, localns=names)
+    # By all names there are: some modules import theirs for checking only.
+    hints = get_type_hints(cls, localns={**vars(reasons), **vars(api)})
     return {n: h for n, h in hints.items() if isinstance(h, type) and issubclass(h, Enum)}

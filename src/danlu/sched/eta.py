@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from danlu.sched.api import (
+    Cause,
+    CauseKind,
     Eta,
     EtaBasis,
     Policy,
@@ -22,6 +24,7 @@ from danlu.sched.api import (
 )
 from danlu.sched.backfill_fit import Fit, Releases
 from danlu.sched.eta_play import Held, Play, Queued
+from danlu.sched.eta_quota import Counted
 from danlu.sched.history import History, keys_of, quantile
 from danlu.sched.place import Room
 from danlu.sched.pool import Pool
@@ -29,6 +32,7 @@ from danlu.sched.summary import fits
 from danlu.sched.timeline import GRACE, Amounts, end_of, pick, run_of
 
 Possible = Callable[[tuple[TaskShape, ...], frozenset[str] | None], bool]
+_QUOTAS = frozenset({CauseKind.QUOTA_USER, CauseKind.QUOTA_GROUP})
 CAUTIOUS = 0.9
 _MINUTE = 60.0
 _FEW = 10  # fewer past estimates than this say little
@@ -46,9 +50,12 @@ def estimate(
     place: int | None = None,
     room: Room | None = None,
     possible: Possible | None = None,
+    causes: Sequence[Cause] = (),
 ) -> Eta:
     """What is known already saves a look at every job and node: `place` in `snapshot.waiting`,
-    the untouched `room` of the snapshot, and who could ever run."""
+    the untouched `room` of the snapshot, and who could ever run. `causes`: why it did not start,
+    if that is known: a quota opens when its holder's jobs end, and who stays back for others does
+    not start before them."""
     waiting = snapshot.waiting
     if place is None:
         place = [job.job_id for job in waiting].index(job_id)
@@ -61,7 +68,14 @@ def estimate(
         return Eta(None, None, EtaBasis.NONE, why="never")
     room = Room(snapshot.nodes, rules.place) if room is None else room
     near, beyond, step = _ahead(waiting, place, job)
-    return _Forecast(snapshot, rules, room, [*near, job]).answer(beyond, step)
+    quotas = [cause for cause in causes if cause.kind in _QUOTAS]
+    if any(float(c.numbers["need"]) > float(c.numbers["limit"]) for c in quotas):
+        return Eta(None, None, EtaBasis.NONE, why="quota")
+    forecast = _Forecast(snapshot, rules, room, [*near, job])
+    eta = forecast.answer(beyond, step)
+    if eta.p50 is not None and eta.p50 <= snapshot.now and causes and not quotas:
+        eta = forecast.in_order()
+    return forecast.after_quotas(eta, quotas)
 
 
 def _ahead(
@@ -121,11 +135,56 @@ class _Forecast:
             start += step * self._rest(beyond, scarce)
         return self._eta(start, after)
 
+    def in_order(self) -> Eta:
+        """There is room for it, but it stays back: it starts when those before it have."""
+        everything = range(len(self.pool.free))
+        needs = [pick(self.pool.amounts(one.shapes), everything) for one in self.near]
+        queue = [self._queued(one, need) for one, need in zip(self.near, needs, strict=True)]
+        held = self._running(self.snapshot.running, everything)
+        start, after = self._play(held, queue, everything, backfill=False)
+        for one in self._stuck(strict=True):
+            at, opener = self._on_nodes(one, held, self.rules.nodes)
+            if at > start:
+                start, after = at, opener
+        if start == inf:
+            return Eta(None, None, EtaBasis.NONE, after=self.unknown, why="no_limit")
+        return self._eta(start, after) if start > self.now else Eta(None, None, EtaBasis.NONE)
+
+    def after_quotas(self, eta: Eta, quotas: Sequence[Cause]) -> Eta:
+        """The latest of all: when there is room, and when each quota opens."""
+        for cause in quotas:
+            if eta.p50 is None:
+                break
+            start, after = self._quota_opens(cause)
+            if start == inf:
+                return Eta(None, None, EtaBasis.NONE, after=self.unknown, why="no_limit")
+            if start > eta.p50:
+                eta = self._eta(start, after)
+        return eta
+
+    def _quota_opens(self, cause: Cause) -> tuple[float, Running | None]:
+        """When enough jobs that count against it have ended, those before it taken care of."""
+        counts = Counted(self.snapshot, cause)
+        held = []
+        for job in filter(counts.includes, self.snapshot.running):
+            amount, end = counts.held(job), self._end(job)
+            if amount:
+                self.unknown = job.ref if end == inf else self.unknown
+                held.append(Held(max(end, self.now + 1.0), end, (amount,), job))
+        near = [job for job in self.near if counts.queues(job)]
+        queue = [self._queued(job, (counts.needed(job),)) for job in near]
+        return Play(self.now, (counts.free,), held, queue).run()
+
     def _play(
-        self, held: list[Held], queue: list[Queued], scarce: Sequence[int]
+        self,
+        held: list[Held],
+        queue: list[Queued],
+        scarce: Sequence[int],
+        backfill: bool | None = None,
     ) -> tuple[float, Running | None]:
         free = pick(self.pool.free, scarce)
-        return Play(self.now, free, held, queue, self.rules.backfill).run()
+        go_first = self.rules.backfill if backfill is None else backfill
+        return Play(self.now, free, held, queue, go_first).run()
 
     def _stuck(self, strict: bool) -> list[Waiting]:
         """Who finds no node, though the sum might do: the job itself; in strict order, the head."""

@@ -19,6 +19,8 @@ from danlu.sched.api import (
     Policy,
     Reservation,
     Snapshot,
+    Suggestion,
+    SuggestionKind,
     TaskShape,
     Waiting,
 )
@@ -63,11 +65,18 @@ def explain(
     if not kinds & _NEVER:
         holders = blockers.holders(snapshot, shape, nodes)
         found = replace(found, holders=holders if kinds & _FULL else ())
-    eta = estimate(snapshot, policy, job_id, place, untouched, done.possible)
+    eta = estimate(snapshot, policy, job_id, place, untouched, done.possible, causes)
     found = replace(found, eta=eta)
     clear = tuple(_clear(done, job, kinds))
     tried = whatif.suggestions(done, decision, job, causes) if suggest else ()
-    return replace(found, clear=clear, suggestions=tried)
+    return replace(found, clear=clear, suggestions=tuple(s for s in tried if _sooner(s, eta)))
+
+
+def _sooner(suggestion: Suggestion, eta: Eta) -> bool:
+    """Waiting for a job's time limit is no news where an earlier start is expected anyway."""
+    if suggestion.kind is not SuggestionKind.WAIT_FOR or suggestion.at is None:
+        return True
+    return eta.p50 is None or suggestion.at <= eta.p50
 
 
 def never(nodes: Sequence[NodeState], policy: Policy, job: Waiting) -> Cause | None:
@@ -81,6 +90,14 @@ def never(nodes: Sequence[NodeState], policy: Policy, job: Waiting) -> Cause | N
     if Possible(nodes)(shapes, only):
         return None
     return blockers.never(snapshot, job, blockers.largest(shapes), only)
+
+
+def apart(nodes: Sequence[NodeState], policy: Policy, job: Waiting) -> tuple[int, int] | None:
+    """The fewest tasks, and the cards of each, as which a job too large for any node would fit."""
+    for split in whatif.splits(job):
+        if never(nodes, policy, split) is None:
+            return len(split.shapes), split.shapes[0].cards
+    return None
 
 
 _NEVER = frozenset(

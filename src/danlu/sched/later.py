@@ -8,6 +8,7 @@ from math import inf
 
 from danlu.sched.api import WHOLE, NodeState, Running, Snapshot, Waiting
 from danlu.sched.decide import Pass, decide
+from danlu.sched.memory import Memory
 from danlu.sched.timeline import end_of
 
 ENDS = 64  # so many ends are looked at
@@ -60,9 +61,7 @@ class Ends:
         return None
 
     def _starts(self, job: Waiting, count: int) -> tuple[str, ...]:
-        picture = self._picture(count)
-        waiting = [job if one.job_id == job.job_id else one for one in picture.waiting]
-        decision = decide(replace(picture, waiting=waiting), self._done.policy)
+        decision = decide(asking(self._picture(count), job), self._done.policy)
         for start in decision.starts:
             if start.job_id == job.job_id:
                 return tuple(dict.fromkeys(place.node for place in start.places))
@@ -77,6 +76,21 @@ class Ends:
                 self._done.snapshot, gone, self._ends[count - 1][0]
             )
         return found
+
+
+def asking(snapshot: Snapshot, job: Waiting) -> Snapshot:
+    """As if it had asked for this from the start: what it was promised as it is does not hold."""
+    place = [one.job_id for one in snapshot.waiting].index(job.job_id)
+    if snapshot.waiting[place] is job:
+        return snapshot
+    waiting = [*snapshot.waiting[:place], job, *snapshot.waiting[place + 1 :]]
+    memory = {
+        queue: replace(kept, entries=tuple(e for e in kept.entries if e.job_id != job.job_id))
+        if isinstance(kept, Memory)
+        else kept
+        for queue, kept in snapshot.memory.items()
+    }
+    return replace(snapshot, waiting=waiting, memory=memory)
 
 
 def _without(snapshot: Snapshot, ended: Sequence[Running], at: float) -> Snapshot:

@@ -14,6 +14,7 @@ from math import inf, sqrt
 from random import Random
 
 from danlu.sched.api import Basis, Cause, CauseKind, Kept, Waiting
+from danlu.sched.backfill_apart import start_apart
 from danlu.sched.backfill_reserve import Reserve, admitted, reserved
 from danlu.sched.backfill_view import Filled, View, starts_of
 from danlu.sched.memory import Memory
@@ -209,6 +210,7 @@ class Plan:
         guard = self._node_guard()
         kept: list[Kept] = []
         left: list[int] = []
+        unknown = False
         for i in self.order:
             job = self.jobs[i]
             wide = spare if self.runs[i] > long and self.needs[i][0] + spare <= self.whole else 0
@@ -216,12 +218,17 @@ class Plan:
             if start == now and self._begin(job, guard):
                 continue
             left.append(i)
+            unknown = unknown or start in (now, inf)
             if start > now and view.fits(job):
                 numbers: dict[str, int | float | str] = {} if start == inf else {"at": start}
                 cause = Cause(CauseKind.RESERVED, Basis.ESTIMATE, numbers)
                 kept.append(Kept(job.job_id, cause))
             elif guard is not None and view.fits(job):
                 kept.append(Kept(job.job_id, reserved(guard)))
+        if unknown:
+            start_apart(view, [self.jobs[i] for i in sorted(left)])
+            begun = {one.job.job_id for one in view.begun}
+            left = [i for i in left if self.jobs[i].job_id not in begun]
         head = self.jobs[left[0]] if left else None
         memory = Memory(
             order=tuple(self.jobs[i].job_id for i in left),

@@ -101,7 +101,7 @@ class Eta:
     after: str | None = None  # reference of the job whose end opens the room
     after_owner: str | None = None
     samples: int = 0  # how many finished jobs (or trials) it rests on
-    why: str | None = None  # no_limit, never, blocked
+    why: str | None = None  # no_limit, never, blocked, quota
 
 
 class SuggestionKind(StrEnum):

@@ -19,7 +19,7 @@ from danlu.sched.api import (
 )
 from danlu.sched.decide import Pass, decide
 from danlu.sched.free import Need
-from danlu.sched.later import MOST_WAITING, Ends, Later
+from danlu.sched.later import MOST_WAITING, Ends, Later, asking
 from danlu.sched.summary import fits, summary_of
 
 Numbers = dict[str, int | float | str]
@@ -94,10 +94,7 @@ def _try(done: Pass, change: _Change) -> Suggestion | None:
     # Where it does not even fit beside what starts anyhow, no decision can start it.
     if not done.limits.allows(changed) or shapes is None or not fits(done.room, shapes, only):
         return None
-    waiting = [
-        changed if other.job_id == changed.job_id else other for other in done.snapshot.waiting
-    ]
-    again = decide(replace(done.snapshot, waiting=waiting), done.policy)
+    again = decide(asking(done.snapshot, changed), done.policy)
     start = next((one for one in again.starts if one.job_id == changed.job_id), None)
     if start is None:
         return None
@@ -116,6 +113,7 @@ def _in_vain(done: Pass, decision: Decision, change: _Change) -> Suggestion:
     if why is None and shapes is not None:
         if fits(done.room, shapes, only):
             head = decision.heads.get(changed.queue)
+            head = None if head == changed.job_id else head
             ref = next((o.ref for o in done.snapshot.waiting if o.job_id == head), "")
             why = Cause(CauseKind.BEHIND, numbers={"ref": ref}) if ref else None
         else:
@@ -137,7 +135,13 @@ def _changes(
 
 
 def _split(job: Waiting) -> Iterator[_Change]:
-    """The same cards over several nodes."""
+    for split in splits(job):
+        numbers: Numbers = {"tasks": len(split.shapes), "cards": split.shapes[0].cards}
+        yield _Change(SuggestionKind.SPLIT, split, numbers)
+
+
+def splits(job: Waiting) -> Iterator[Waiting]:
+    """The same cards over several nodes, the fewest tasks first."""
     shape = job.shapes[0]
     if len(job.shapes) != 1 or shape.cards < 2 or shape.indexes:
         return
@@ -149,8 +153,7 @@ def _split(job: Waiting) -> Iterator[_Change]:
                 cpus=round(shape.cpus / tasks, 3),
                 memory=shape.memory // tasks,
             )
-            numbers: Numbers = {"tasks": tasks, "cards": part.cards}
-            yield _Change(SuggestionKind.SPLIT, replace(job, shapes=(part,) * tasks), numbers)
+            yield replace(job, shapes=(part,) * tasks)
 
 
 def _models(done: Pass, job: Waiting) -> Iterator[_Change]:

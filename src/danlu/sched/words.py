@@ -176,8 +176,9 @@ def _too_large(n: Numbers) -> Pair:
         )
     return (
         f"Never here: its {n['tasks']} tasks do not fit together, even with everything free "
-        f"({_cards(int(n['all_cards']))} in all)",
-        f"无法运行：{n['tasks']} 个子任务即使全部空闲也放不下（共 {n['all_cards']} 卡）",
+        f"({_cards(int(n['all_cards']))} and {n['all_cpus']:g} CPUs in all)",
+        f"无法运行：{n['tasks']} 个子任务即使全部空闲也放不下"
+        f"（共 {n['all_cards']} 卡、{n['all_cpus']:g} 个 CPU）",
     )
 
 

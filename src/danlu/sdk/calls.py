@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from danlu.sdk.errors import ProtocolError, api_error
+from danlu.sdk.errors import NotFound, ProtocolError, api_error
 from danlu.sdk.fastjson import dumps, loads
 from danlu.sdk.wire import quote, target
 
@@ -22,8 +22,8 @@ BASE = "/api/v1"
 
 def job_path(ref: str) -> str:
     """The path of a job; people write owner/name-3, paths say owner~name-3."""
-    if not ref:
-        raise ValueError("a job's name is empty")
+    if not ref:  # as that of a shell variable that was never set
+        raise NotFound(404, "not_found", "There is no job without a name", "没有不带名称的任务")
     return f"{BASE}/jobs/{quote(ref.replace('/', '~'))}"
 
 

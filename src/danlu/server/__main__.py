@@ -12,6 +12,7 @@ from pathlib import Path
 
 from danlu.server import files
 from danlu.server.settings import Address, ConfigError, ServerConfig, find_file, load
+from danlu.server.sockets import check_tls
 from danlu.server.words import say
 
 
@@ -26,6 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     try:
         config = config_of(options)
+        check_tls(config)
         files.make_data_folder(config.data)
         held = files.lock(config.data)
     except ConfigError as error:

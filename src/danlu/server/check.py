@@ -22,6 +22,7 @@ from danlu.engines.local.engine import LocalEngine
 from danlu.server.check_containers import containers
 from danlu.server.identities import circle_of_trust, find_uids
 from danlu.server.settings import ConfigError, ServerConfig, find_file, load
+from danlu.server.sockets import check_tls
 from danlu.server.words import chinese, say
 from danlu.spec.units import format_size
 
@@ -44,6 +45,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         config = load(find_file(options.config))
+        check_tls(config)
     except ConfigError as error:
         print(f"danlu: {say(error.en, error.zh)}", file=sys.stderr)
         return 2

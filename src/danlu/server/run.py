@@ -90,6 +90,8 @@ async def _serve_http(
     try:
         while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event
             await asyncio.sleep(0.005)
+        if serving.done():
+            await serving  # it says why it could not
         _banner(config, urls, password, controller)
         gc.collect()
         gc.freeze()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -43,6 +43,7 @@ __all__ = [
 ]
 DEFAULT_PORT = 8080
 _ENGINE = ("namespaces", "cgroups", "identities", "ports")
+_MOST_CARDS = 4096  # of a model on one node
 _SERVER = ("listen", "tls_cert", "tls_key", "circle_of_trust", "sign_up", "proxies")
 
 
@@ -150,16 +151,22 @@ class Reader(Values):
             )
         data = Path(self._text("data", values.get("data", str(default_data())))).expanduser()
         places, schedules = Places(self._where), Schedules(self._where)
+        policy, nodes = schedules.policy(values), self._nodes(values.get("nodes", []))
+        volumes = places.volumes(values.get("volumes", {}), data)
+        for name, queue in policy.queues.items():
+            self._declared(f"queues.{name}.nodes", queue.nodes or (), nodes)
+        for name, volume in volumes.items():
+            self._declared(f"volumes.{name}.nodes", volume.nodes or (), nodes)
         return ServerConfig(
             data=data,
-            policy=schedules.policy(values),
+            policy=policy,
             quotas=schedules.quotas(values),
             listen=tuple(self._address(text) for text in listen),
             tls_cert=Path(self._text("server.tls_cert", cert)) if cert else None,
             tls_key=Path(self._text("server.tls_key", key)) if key else None,
             database=self._text("database.url", database["url"]) if "url" in database else None,
-            nodes=self._nodes(values.get("nodes", [])),
-            volumes=places.volumes(values.get("volumes", {}), data),
+            nodes=nodes,
+            volumes=volumes,
             uids=places.uids(values),
             defaults=self._defaults(values.get("defaults", {})),
             namespaces=self._choice("engine.namespaces", engine.get("namespaces", "auto")),
@@ -202,7 +209,7 @@ class Reader(Values):
             if not isinstance(node, dict):
                 raise self._wrong(key, node, "write a [[nodes]] table", "请写 [[nodes]] 表")
             self._known(key, node, ("name", "cpus", "memory", "gpus", "labels"))
-            name = self._text(f"{key}.name", node.get("name", f"n{index + 1}"))
+            name = self._parsed(f"{key}.name", node.get("name", f"n{index + 1}"), read_name)
             memory = node.get("memory", machine_memory())
             nodes.append(
                 NodeConfig(
@@ -220,6 +227,19 @@ class Reader(Values):
             raise self._wrong("nodes", names, "each node needs its own name", "节点名不能重复")
         return tuple(nodes)
 
+    def _declared(self, key: str, names: Collection[str], nodes: tuple[NodeConfig, ...]) -> None:
+        """Where the file names the nodes, it names no others."""
+        known = [node.name for node in nodes]
+        for name in sorted(names) if known else ():
+            if name not in known:
+                listed = ", ".join(known[:20])
+                raise self._wrong(
+                    key,
+                    name,
+                    f"is no node; [[nodes]] has: {listed}",
+                    f"不是节点；[[nodes]] 中有：{listed}",
+                )
+
     def _labels(self, key: str, value: Any) -> tuple[str, ...]:
         """As jobs can ask for them."""
         if value is None:
@@ -233,6 +253,9 @@ class Reader(Values):
             count, _, model = str(text).partition(":")
             if not count.isdigit() or not model.strip():
                 raise self._wrong(key, text, 'write "5:RTX3090"', '请写 "5:RTX3090"')
+            if len(count) > 4 or int(count) > _MOST_CARDS:
+                most = f"{_MOST_CARDS}"
+                raise self._wrong(key, text, f"at most {most} cards", f"最多 {most} 张卡")
             cards.append((model.strip(), int(count)))
         return tuple(cards)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import socket
+import ssl
 
-from danlu.server.settings import DEFAULT_PORT, Address, ConfigError
+from danlu.server.settings import DEFAULT_PORT, Address, ConfigError, ServerConfig
 
 _TRIES = 100
 
@@ -39,11 +40,35 @@ def _bind(host: str, port: int) -> socket.socket:
         listener.listen(2048)
     except OSError as error:
         kind = PortTaken if error.errno == errno.EADDRINUSE else ConfigError
+        foreign = isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
+        option, what = ("--host", "地址") if foreign else ("--port", "端口")
         raise kind(
-            f"Cannot listen on {host}:{port}: {error.strerror}. Choose another with --port",
-            f"无法监听 {host}:{port}：{error.strerror}。可用 --port 指定其他端口",
+            f"Cannot listen on {host}:{port}: {error.strerror}. Choose another with {option}",
+            f"无法监听 {host}:{port}：{error.strerror}。可用 {option} 指定其他{what}",
         ) from None
     return listener
+
+
+def check_tls(config: ServerConfig) -> None:
+    """Said before anything starts: a certificate that cannot be used."""
+    if config.tls_cert is None or config.tls_key is None:
+        return
+    for key, path in (("tls_cert", config.tls_cert), ("tls_key", config.tls_key)):
+        try:
+            path.read_bytes()
+        except OSError as error:
+            raise ConfigError(
+                f"server.{key}: {path} cannot be read: {error.strerror}",
+                f"server.{key}：无法读取 {path}：{error.strerror}",
+            ) from None
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.tls_cert, config.tls_key)
+    except (ssl.SSLError, OSError) as error:
+        pair = f"{config.tls_cert}, {config.tls_key}"
+        raise ConfigError(
+            f"server.tls_cert and tls_key: not a certificate and its key in PEM ({pair}): {error}",
+            f"server.tls_cert 和 tls_key：不是 PEM 格式的证书和对应的私钥（{pair}）：{error}",
+        ) from None
 
 
 def url_of(listener: socket.socket, tls: bool) -> str:

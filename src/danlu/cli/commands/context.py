@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from danlu.cli import codes
-from danlu.cli.options import UsageError
+from danlu.cli.options import misused
 from danlu.cli.table import write_table
 from danlu.cli.texts import t
 
@@ -22,7 +22,7 @@ def context(session: Session, args: Args) -> int:
     if (verb, len(names)) == ("list", 0):
         return _list(session)
     if verb not in ("use", "remove") or len(names) != 1:
-        raise UsageError("usage.too_few", "context", arguments=args.command.arguments)
+        raise misused(args)
     name = names[0]
     if verb == "use":
         use_context(name)

@@ -26,7 +26,7 @@ SIGWINCH = 28
 def exec(session: Session, args: Args) -> int:
     words = args.tail or []
     if not words:
-        raise UsageError("flags.no_command", "exec")
+        raise UsageError("flags.no_command_exec", "exec")
     if session.json:
         raise UsageError("logs.no_json", "exec")
     kind = stdin_kind(args)

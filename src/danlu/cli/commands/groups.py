@@ -6,7 +6,7 @@ import sys
 
 from danlu.cli import codes
 from danlu.cli.formats import moment
-from danlu.cli.options import UsageError
+from danlu.cli.options import UsageError, misused
 from danlu.cli.table import printable, write_table
 from danlu.cli.texts import t
 
@@ -25,7 +25,7 @@ def group(session: Session, args: Args) -> int:
         return _list(session)
     members = verb.endswith("-member")
     if verb not in _VERBS or (len(words) < 2 if members else len(words) != 1):
-        raise UsageError("usage.too_few", "group", arguments=args.command.arguments)
+        raise misused(args)
     if args.flag("leader") and args.flag("no-leader"):
         raise UsageError("usage.not_both", "group", one="--leader", other="--no-leader")
     found = _act(session, args, verb, words)

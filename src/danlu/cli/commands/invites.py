@@ -8,7 +8,7 @@ from danlu.cli import codes
 from danlu.cli.commands.tokens import lasting
 from danlu.cli.failure import complain
 from danlu.cli.formats import moment
-from danlu.cli.options import UsageError
+from danlu.cli.options import misused
 from danlu.cli.table import write_table
 from danlu.cli.texts import t
 
@@ -25,7 +25,7 @@ def invite(session: Session, args: Args) -> int:
     if (verb, len(words)) == ("create", 0):
         return _create(session, args)
     if verb != "revoke" or not words:
-        raise UsageError("usage.too_few", "invite", arguments=args.command.arguments)
+        raise misused(args)
     for each in words:
         session.client.people.revoke_invite(each)
     if session.json:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
 from danlu.cli import codes
-from danlu.cli.failure import Failure
+from danlu.cli.arrays import tell_if_array
+from danlu.cli.failure import Failure, complain
 from danlu.cli.follow import Absence, GaveUp, LabelledSink, Tail, plain_sink
 from danlu.cli.loop import Loop
 from danlu.cli.options import UsageError
@@ -30,6 +32,8 @@ def logs(session: Session, args: Args) -> int:
     if path is None or path == "-":
         return _copy(session, args, 1)
     # Beside the file first: a download that breaks off must not look like a whole one.
+    if os.path.isdir(path):
+        raise Failure("file.unwritable", file=path, cause=os.strerror(errno.EISDIR))
     part = f"{path}.part"
     try:
         out = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
@@ -100,7 +104,11 @@ def _copy(session: Session, args: Args, out: int) -> int:
 def _streams(session: Session, args: Args) -> list[LogStream]:
     ref, client = args.words[0], session.client
     task = _task(args)
-    tasks = range(client.show(ref).get("task_count") or 1) if task is None else (task,)
+    job = client.show(ref)
+    tell_if_array(ref, job)
+    if job["state"] == "queued" and not job.get("attempt"):
+        complain(t("logs.waits", ref=job["ref"]))
+    tasks = range(job.get("task_count") or 1) if task is None else (task,)
     return [
         client.log_stream(
             ref,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
+from danlu.cli.arrays import tell_if_array
 from danlu.cli.commands.listing import state_words
-from danlu.cli.formats import clock, duration, moment, number
+from danlu.cli.formats import clock, duration, hour, moment, number
 from danlu.cli.table import coloured, paint, printable, write_table
-from danlu.cli.texts import pick, t
+from danlu.cli.texts import TEXTS, pick, t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def show(session: Session, args: Args) -> int:
     job = session.client.show(args.words[0])
     if session.json:
         return session.print_json(job)
+    tell_if_array(args.words[0], job)
     _write_fields(_fields(job), job["state"])
     tasks = job.get("tasks") or []
     if tasks:
@@ -50,6 +52,7 @@ def _fields(job: model.JobDetail) -> list[tuple[str, str]]:
         *(("evidence", line) for line in job.get("evidence") or []),
         ("command", job.get("command") or ""),
         ("gpus", cards),
+        *_asked(job),
         ("nodes", ", ".join(job.get("nodes") or [])),
         ("queue", job.get("queue") or ""),
         ("group", job.get("group") or ""),
@@ -62,6 +65,18 @@ def _fields(job: model.JobDetail) -> list[tuple[str, str]]:
         ("retries", str(job["retries_left"]) if job.get("retries_left") else ""),
     ]
     return [(name, value) for name, value in fields if value]
+
+
+def _asked(job: model.JobDetail) -> list[tuple[str, str]]:
+    """What one task has; roles that differ are told by --json."""
+    spec = job.get("spec") or {}
+    names = ("cpus", "memory", "time_limit", "workdir", "image")
+    asked = {name: _words(spec.get(name) or "") for name in names}
+    count = job.get("task_count") or 1
+    if count > 1:
+        for name in ("cpus", "memory"):
+            asked[name] = asked[name] and t("show.each", value=asked[name])
+    return [("tasks", str(count) if count > 1 else ""), *asked.items()]
 
 
 def _write_fields(fields: list[tuple[str, str]], state: str) -> None:
@@ -83,7 +98,7 @@ def _task_row(task: model.Task) -> list[str]:
         task.get("role") or "",
         task.get("node") or "-",
         ",".join(str(index) for index in task.get("gpus") or []) or "-",
-        task.get("phase") or "-",
+        _phase(task.get("phase") or "-"),
         "-" if code is None else str(code),
     ]
 
@@ -92,7 +107,7 @@ def _attempt_row(attempt: model.Attempt) -> list[str]:
     started, ended = attempt.get("started_at"), attempt.get("ended_at")
     return [
         str(attempt.get("number", "")),
-        attempt.get("state") or "-",
+        _state(attempt.get("state") or "-"),
         moment(started),
         duration(ended - started) if started and ended else "-",
         str(pick(attempt, "reason") or attempt.get("reason") or ""),
@@ -103,6 +118,7 @@ def why(session: Session, args: Args) -> int:
     answer = session.client.why(args.words[0])
     if session.json:
         return session.print_json(answer)
+    tell_if_array(args.words[0], session.client.show(args.words[0]))
     write_why(answer)
     return 0
 
@@ -112,7 +128,7 @@ def write_why(answer: model.Why) -> None:
     for line in (str(pick(answer, "advice") or ""), *(answer.get("evidence") or [])):
         if line:
             sys.stdout.write(f"- {printable(line)}\n")
-    for cause in answer.get("causes") or []:
+    for cause in (answer.get("causes") or []) if not answer.get("starts_now") else []:
         text = str(pick(cause, "") or "")
         if text and text != pick(answer, "sentence"):
             basis = cause.get("basis")
@@ -122,8 +138,9 @@ def write_why(answer: model.Why) -> None:
             sys.stdout.write(f"- {printable(text)}{note}\n")
     if answer.get("position") is not None:
         sys.stdout.write(t("why.position", position=answer["position"]) + "\n")
-    if answer.get("eta") is not None:
-        sys.stdout.write(t("why.eta", time=moment(answer["eta"])) + "\n")
+    eta = answer.get("eta")
+    if eta is not None and not answer.get("starts_now"):
+        sys.stdout.write(t("why.eta", words=pick(answer, "eta"), time=hour(eta)) + "\n")
     elif pick(answer, "eta_why"):
         sys.stdout.write(f"{pick(answer, 'eta_why')}\n")
     nodes = answer.get("nodes") or []
@@ -144,7 +161,8 @@ def _write_what_ifs(answer: model.Why) -> None:
     if tried:
         sys.stdout.write("\n" + t("why.sooner") + "\n")
     for one in tried:
-        sys.stdout.write(f"- {printable(pick(one, ''))}: {printable(pick(one, 'effect'))}\n")
+        change, effect = printable(pick(one, "")), printable(pick(one, "effect"))
+        sys.stdout.write(t("why.change", change=change, effect=effect) + "\n")
 
 
 def _fit_row(node: model.NodeFit) -> list[str]:
@@ -153,9 +171,22 @@ def _fit_row(node: model.NodeFit) -> list[str]:
         node.get("node") or "-",
         _words(node.get("free")),
         _words(node.get("need")),
-        _words(node.get("lacks")) or "-",
+        ", ".join(_lack(what) for what in node.get("lacks") or []) or "-",
         ", ".join(holders) or "-",
     ]
+
+
+def _phase(word: str) -> str:
+    """In the reader's language; one that is new here as it is."""
+    return t(f"phase.{word}") if f"phase.{word}" in TEXTS else word
+
+
+def _lack(word: str) -> str:
+    return t(f"why.lacks_{word}") if f"why.lacks_{word}" in TEXTS else word
+
+
+def _state(word: str) -> str:
+    return t(f"state.{word}") if f"state.{word}" in TEXTS else word
 
 
 def _words(value: object) -> str:

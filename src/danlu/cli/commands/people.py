@@ -6,7 +6,7 @@ import sys
 
 from danlu.cli import codes
 from danlu.cli.formats import moment
-from danlu.cli.options import UsageError
+from danlu.cli.options import UsageError, misused
 from danlu.cli.table import printable, write_table
 from danlu.cli.texts import t
 
@@ -38,7 +38,7 @@ _WORDS = {
 def user(session: Session, args: Args) -> int:
     verb, *words = args.words
     if _WORDS.get(verb) != len(words):
-        raise UsageError("usage.too_few", "user", arguments=args.command.arguments)
+        raise misused(args)
     if verb == "list":
         return _list(session, args)
     if verb == "requests":

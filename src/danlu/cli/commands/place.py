@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 def up(session: Session, args: Args) -> NoReturn:
     """Becomes the server."""
+    args.integer("port")  # told here as any other number that is none
     become("danlu.server", args, json=False)
 
 

@@ -6,7 +6,7 @@ import sys
 
 from danlu.cli import codes
 from danlu.cli.formats import duration, number, size
-from danlu.cli.options import UsageError
+from danlu.cli.options import UsageError, misused
 from danlu.cli.table import write_table
 from danlu.cli.texts import t
 
@@ -27,7 +27,7 @@ _NONE = "none"
 def queue(session: Session, args: Args) -> int:
     verb, *words = args.words
     if _QUEUE_WORDS.get(verb) != len(words):
-        raise UsageError("usage.too_few", "queue", arguments=args.command.arguments)
+        raise misused(args)
     scheduling = session.client.scheduling
     found: Any
     if verb == "list":
@@ -108,7 +108,7 @@ def _queue_row(found: model.Queue) -> list[str]:
 def quota(session: Session, args: Args) -> int:
     verb, *words = args.words
     if _QUOTA_WORDS.get(verb) != len(words):
-        raise UsageError("usage.too_few", "quota", arguments=args.command.arguments)
+        raise misused(args)
     if words and words[0] not in ("user", "group"):
         raise UsageError("quota.whose", "quota", word=words[0])
     scheduling = session.client.scheduling

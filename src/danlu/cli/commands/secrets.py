@@ -6,7 +6,7 @@ import sys
 
 from danlu.cli import codes
 from danlu.cli.failure import Failure
-from danlu.cli.options import UsageError
+from danlu.cli.options import misused
 from danlu.cli.terminal import is_terminal
 from danlu.cli.texts import t
 
@@ -21,7 +21,7 @@ def secret(session: Session, args: Args) -> int:
     if (verb, len(names)) == ("list", 0):
         return _list(session)
     if verb not in ("set", "rm") or len(names) != 1:
-        raise UsageError("usage.too_few", "secret", arguments=args.command.arguments)
+        raise misused(args)
     name = names[0]
     if verb == "set":
         session.client.set_secret(name, _value(name))

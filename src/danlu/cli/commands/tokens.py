@@ -7,7 +7,7 @@ import sys
 from danlu.cli import codes
 from danlu.cli.failure import complain
 from danlu.cli.formats import moment, seconds
-from danlu.cli.options import UsageError
+from danlu.cli.options import UsageError, misused
 from danlu.cli.table import write_table
 from danlu.cli.texts import t
 
@@ -24,7 +24,7 @@ def token(session: Session, args: Args) -> int:
     if (verb, len(words)) == ("create", 0):
         return _create(session, args)
     if verb != "revoke" or not words:
-        raise UsageError("usage.too_few", "token", arguments=args.command.arguments)
+        raise misused(args)
     for each in words:
         session.client.people.revoke_token(each)
     if session.json:

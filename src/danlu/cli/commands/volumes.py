@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from danlu.cli import codes
-from danlu.cli.options import UsageError
+from danlu.cli.options import UsageError, misused
 from danlu.cli.table import printable, write_table
 from danlu.cli.texts import t
 
@@ -24,7 +24,7 @@ _PAIRS = (("read-only", "writable"), ("everywhere", "on-request"))
 def volume(session: Session, args: Args) -> int:
     verb, *words = args.words
     if _WORDS.get(verb) != len(words):
-        raise UsageError("usage.too_few", "volume", arguments=args.command.arguments)
+        raise misused(args)
     client = session.client
     if verb == "list":
         return _list(session)

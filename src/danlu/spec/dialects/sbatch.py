@@ -244,11 +244,6 @@ _MEANINGLESS: dict[str, tuple[str, str]] = {
     "nodefile": ("nodes are chosen by the platform", "节点由平台选择"),
     "mail-type": ("no mail is sent yet; danlu wait JOB waits", "暂不发邮件；可用 danlu wait 任务"),
     "mail-user": ("no mail is sent yet; danlu wait JOB waits", "暂不发邮件；可用 danlu wait 任务"),
-    "signal": (
-        "nothing is sent before the time limit; at the limit a job gets SIGTERM, and after its"
-        " grace the end: trap that one too (trap f USR1 TERM)",
-        "时间上限之前不发信号；达到上限时发 SIGTERM，宽限后结束；也请捕获它（trap f USR1 TERM）",
-    ),
     "requeue": ("what the platform lost is run again anyway", "平台原因丢失的任务本来就会重新运行"),
     "no-requeue": (
         "what the platform itself lost is run again all the same",

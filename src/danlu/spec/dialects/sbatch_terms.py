@@ -22,6 +22,11 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _PLACEHOLDER = re.compile(r"[<>{}\[\]$]")
 _VARIABLE = re.compile(r"\$[A-Za-z_{(]")
 _AT_ONCE = re.compile(r"now(?:\+0+[a-z]*)?", re.ASCII | re.IGNORECASE)
+_SIGNAL = re.compile(
+    r"(?:[BR]{1,2}:)?(?:(?:SIG)?(?:HUP|INT|QUIT|ABRT|KILL|USR1|USR2|ALRM|TERM|CONT|STOP|TSTP"
+    r"|TTIN|TTOU|URG|XCPU)|[1-9]|[1-5]\d|6[0-4])(?:@\d{1,5})?",
+    re.ASCII | re.IGNORECASE,
+)
 _WHOLE = ("ALL", "NONE", "NIL")
 _ENDLESS = ("infinite", "unlimited")
 _LONGEST = 10 * 365 * 86400
@@ -54,6 +59,7 @@ class Terms:
             "export",
             "priority",
             "get-user-env",
+            "signal",
         }
     )
 
@@ -88,6 +94,7 @@ class Terms:
         self._dependency()
         self._folder()
         self._environment()
+        self._warning()
 
     def _queue(self) -> None:
         draft, given = self._draft, self._given
@@ -238,6 +245,29 @@ class Terms:
         if env:
             known = draft.values.setdefault("env", {})
             known.update(env)
+
+    def _warning(self) -> None:
+        """`srun` and whoever runs the script send it: they are told by a variable."""
+        value = (self._given.get("signal") or "").strip()
+        if not value:
+            return
+        draft, key = self._draft, ("--signal",)
+        match = _SIGNAL.fullmatch(value)
+        if match is None:
+            draft.refuse(
+                key,
+                value,
+                "is not [B:]SIGNAL[@SECONDS], such as B:USR1@120",
+                "应为 [B:]信号[@秒数]，例如 B:USR1@120",
+            )
+            return
+        draft.values.setdefault("env", {})["SLURM_JOB_SIGNAL"] = value.upper()
+        if "time_limit" not in draft.values:
+            draft.note(
+                key,
+                f"{value!r}: is sent before a time limit, and --time gives none",
+                f"{value!r}：在时间上限之前发送，但没有用 --time 给出上限",
+            )
 
 
 def read_time(value: object) -> float:

@@ -1,0 +1,38 @@
+"""What is wrong with a request is said in words, in both languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from danlu.api.faults import fault_words
+
+
+@pytest.mark.parametrize(
+    ("kind", "context", "en", "zh"),
+    [
+        ("greater_than_equal", {"ge": 0.0}, "must be 0 or more", "不能小于 0"),
+        ("string_too_short", {"min_length": 10}, "must have at least 10 characters", "10 个字符"),
+        (
+            "string_pattern_mismatch",
+            {"pattern": "^(admin|member)$"},
+            "must be one of: admin, member",
+            "只能是：admin, member",
+        ),
+        (
+            "string_pattern_mismatch",
+            {"pattern": "^-?(name|state)$"},
+            "must be one of: name, state; with - in front, the other way round",
+            "前面加 - 则倒序",
+        ),
+        ("literal_error", {"expected": "'a' or 'b'"}, "must be one of: a, b", "只能是：a, b"),
+    ],
+)
+def test_a_fault_has_words(kind: str, context: dict[str, object], en: str, zh: str) -> None:
+    english, chinese = fault_words(kind, context)
+    assert english == en
+    assert zh in chinese
+
+
+def test_what_has_no_words_of_its_own_is_left_to_the_library() -> None:
+    assert fault_words("string_pattern_mismatch", {"pattern": "^[a-z]+$"}) == ("", "")
+    assert fault_words("something_new", {}) == ("", "")
