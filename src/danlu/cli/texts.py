@@ -53,7 +53,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "down.done": ("The server at {server} stops", "服务 {server} 正在停止"),
     "down.nothing": ("No task is running", "没有正在运行的任务"),
     "down.running": (
-        "{count} jobs go on without it; danlu up takes them up again:",
+        "Jobs that go on without it: {count}. danlu up takes them up again:",
         "{count} 个任务继续运行；danlu up 会重新接管它们：",
     ),
     "exec.cut": ("the connection ended", "连接中断"),

@@ -132,16 +132,23 @@ def _kind_limited(n: Numbers) -> Pair:
 
 
 def _label_absent(n: Numbers) -> Pair:
+    which_en, which_zh = _which(n)
     return (
-        f"Never here: no node has the label {n['asked']}",
-        f"无法运行：没有节点带有标签 {n['asked']}",
+        f"Never here: no node{which_en} has the label {n['asked']}",
+        f"无法运行：{which_zh}没有节点带有标签 {n['asked']}",
     )
 
 
+def _which(n: Numbers) -> Pair:
+    """Of all nodes, or of those that its queue and its own choice leave."""
+    return (" it may use", "它可用的节点中") if n.get("chosen") else ("", "")
+
+
 def _volume_absent(n: Numbers) -> Pair:
+    which_en, which_zh = _which(n)
     return (
-        f"Never here: no node has the volume {n['asked']}",
-        f"无法运行：没有节点挂有存储卷 {n['asked']}",
+        f"Never here: no node{which_en} has the volume {n['asked']}",
+        f"无法运行：{which_zh}没有节点挂有存储卷 {n['asked']}",
     )
 
 
