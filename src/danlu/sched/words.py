@@ -213,6 +213,11 @@ def _cluster_full(n: Numbers) -> Pair:
         need_en, need_zh = f"{tasks} x {cards} cards", f"{tasks} × {cards} 卡"
     else:
         need_en, need_zh = _cards(cards), f"{cards} 卡"
+    if n.get("nodes") == 0:
+        return (
+            f"Needs {need_en}: no node that it may use takes new work",
+            f"需 {need_zh}：它可用的节点都不接受新任务",
+        )
     return (
         f"Needs {need_en}: every {model}card{where_en} is in use",
         f"需 {need_zh}：{where_zh}{model}卡全部占用",
