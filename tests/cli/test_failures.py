@@ -67,6 +67,13 @@ def test_a_name_that_is_empty_names_no_job(command: str) -> None:
     assert "There is no job" in done.stderr
 
 
+@pytest.mark.parametrize("token", ["坏", "two\nlines"])
+def test_what_cannot_be_a_token_is_told_as_such(token: str) -> None:
+    done = danlu("jobs", "--token", token, DANLU_SERVER="http://127.0.0.1:1")
+    assert done.returncode == 4
+    assert "This is no token" in done.stderr
+
+
 def test_without_a_server_it_says_how_to_get_one() -> None:
     done = danlu("jobs")
     assert done.returncode == 1

@@ -261,6 +261,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "danlu login gets a valid token",
         "运行 danlu login 获取有效令牌",
     ),
+    "server.bad_token": (
+        "This is no token: it holds characters that none has. Copy it once more, or danlu login",
+        "这不是令牌：含有令牌不会有的字符。请重新复制，或运行 danlu login",
+    ),
     "server.lost": (
         "The connection to {where} broke off ({cause}); what was asked may have been done",
         "与 {where} 的连接中断（{cause}）；请求可能已执行",
