@@ -245,6 +245,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{name} is set; danlu run --secret VARIABLE={name} gives it to a job",
         "{name} 已设置；danlu run --secret VARIABLE={name} 可交给任务",
     ),
+    "run.ended": ("{ref}: {reason}", "{ref}：{reason}"),
+    "run.ended_advice": ("{ref}: {reason}. {advice}", "{ref}：{reason}。{advice}"),
     "server.bad_address": (
         "{address!r} is no server's address; write http://host:port, https://host or unix:/path",
         "{address!r} 不是服务地址；请写 http://主机:端口、https://主机 或 unix:/路径",
