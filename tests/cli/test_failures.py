@@ -115,6 +115,16 @@ def test_a_server_that_answers_nonsense_is_told_about(content: bytes, said: str)
     assert "Traceback" not in done.stderr
 
 
+def test_a_server_without_tls_and_certificates_that_cannot_be_used_are_told_apart() -> None:
+    with serving(answers(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as server:
+        url = server.url.replace("http:", "https:")
+        plain = danlu("jobs", DANLU_SERVER=url, DANLU_TOKEN="t")
+        missing = danlu("jobs", DANLU_SERVER=url, DANLU_TOKEN="t", DANLU_CA_FILE="/nonexistent")
+    assert plain.returncode == missing.returncode == 1
+    assert "speaks no TLS" in plain.stderr and "danlu up" not in plain.stderr
+    assert "DANLU_CA_FILE cannot be used: No such file" in missing.stderr
+
+
 def test_an_answer_of_another_shape_is_our_mistake_and_no_traceback() -> None:
     with serving(answers(answer(b'{"jobs": 7}'))) as server:
         done = danlu("jobs", DANLU_SERVER=server.url, DANLU_TOKEN="t")

@@ -267,6 +267,19 @@ TEXTS: dict[str, tuple[str, str]] = {
         "This is no token: it holds characters that none has. Copy it once more, or danlu login",
         "这不是令牌：含有令牌不会有的字符。请重新复制，或运行 danlu login",
     ),
+    "server.ca_file": (
+        "The certificates of DANLU_CA_FILE cannot be used: {cause}. Name a file in PEM",
+        "无法使用 DANLU_CA_FILE 指定的证书：{cause}。请指定 PEM 格式的文件",
+    ),
+    "server.no_tls": (
+        "{where} speaks no TLS ({cause}). Write http:// instead of https://",
+        "{where} 不使用 TLS（{cause}）。请把 https:// 改成 http://",
+    ),
+    "server.untrusted": (
+        "{where} is not trusted: {cause}. If its certificate is your own: "
+        "DANLU_CA_FILE=cert.pem danlu ...",
+        "{where} 的证书不受信任：{cause}。如果是自己的证书：DANLU_CA_FILE=cert.pem danlu ...",
+    ),
     "server.lost": (
         "The connection to {where} broke off ({cause}); what was asked may have been done",
         "与 {where} 的连接中断（{cause}）；请求可能已执行",
