@@ -116,7 +116,11 @@ def test_a_server_that_answers_nonsense_is_told_about(content: bytes, said: str)
 
 
 def test_a_server_without_tls_and_certificates_that_cannot_be_used_are_told_apart() -> None:
-    with serving(answers(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as server:
+    def plain_http(link: socket.socket) -> None:
+        link.recv(65536)
+        link.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with serving(plain_http) as server:
         url = server.url.replace("http:", "https:")
         plain = danlu("jobs", DANLU_SERVER=url, DANLU_TOKEN="t")
         missing = danlu("jobs", DANLU_SERVER=url, DANLU_TOKEN="t", DANLU_CA_FILE="/nonexistent")
