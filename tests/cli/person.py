@@ -1,4 +1,4 @@
-"""Somebody at a terminal: starts the command line there, types, reads, resizes the window."""
+"""Somebody at a terminal: starts a command there, types, reads, resizes the window."""
 
 from __future__ import annotations
 
@@ -11,24 +11,37 @@ import struct
 import sys
 import termios
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from tests.support.server import DanluServer
 
 LONGEST = 60.0
 
 
-class Person:
-    def __init__(self, server: DanluServer, *words: str, rows: int = 24, cols: int = 80) -> None:
+class Terminal:
+    """A program, found by the PATH of its environment, on a terminal of its own."""
+
+    def __init__(
+        self,
+        *words: str,
+        env: Mapping[str, str],
+        folder: Path | None = None,
+        rows: int = 24,
+        cols: int = 80,
+    ) -> None:
         self.seen = ""
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             # The child of a process that runs threads: nothing but exec.
-            env = {**server.env, "TERM": "xterm-256color", "NO_COLOR": "1"}
-            os.execve(sys.executable, [sys.executable, "-m", "danlu.cli", *words], env)
+            if folder is not None:
+                os.chdir(folder)
+            os.execvpe(words[0], words, {**env, "TERM": "xterm-256color"})
         self.resize(rows, cols)
 
-    def __enter__(self) -> Person:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -82,3 +95,11 @@ class Person:
     def echoes(self) -> bool:
         """Whether the terminal is in its usual mode."""
         return bool(termios.tcgetattr(self._fd)[3] & termios.ECHO)
+
+
+class Person(Terminal):
+    """Uses `danlu`."""
+
+    def __init__(self, server: DanluServer, *words: str, rows: int = 24, cols: int = 80) -> None:
+        command = (sys.executable, "-m", "danlu.cli", *words)
+        super().__init__(*command, env={**server.env, "NO_COLOR": "1"}, rows=rows, cols=cols)

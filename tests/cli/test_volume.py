@@ -64,7 +64,7 @@ def test_a_job_sees_it_where_it_asks(server: DanluServer, tmp_path: Path) -> Non
         (("add", "v"), 2, "Something is missing"),
         (("set", "userhome"), 2, "Nothing to change"),
         (("list", "x"), 2, "Something is missing"),
-        (("paint", "x"), 2, "Something is missing"),
+        (("paint", "x"), 2, "There is no danlu volume paint"),
         (("add", "v", "/srv", "--read-only", "--writable"), 2, "exclude each other"),
     ],
 )

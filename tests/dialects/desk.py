@@ -54,7 +54,7 @@ class Desk:
             cwd=more.pop("cwd", self.folder),
             text=True,
             capture_output=True,
-            timeout=PATIENCE,
+            timeout=more.pop("patience", PATIENCE),
             check=False,
             **more,
         )

@@ -24,8 +24,8 @@ class Guide:
         found = sorted(folder.glob(f"{number}_*.txt"))
         if not found:
             pytest.skip(f"guide {number} is not in {folder}; DANLU_GUIDES names the guides' folder")
-        text = found[0].read_text()
-        self.blocks = [textwrap.dedent(match[2]) for match in _FENCE.finditer(text)]
+        self.text = found[0].read_text()
+        self.blocks = [textwrap.dedent(match[2]) for match in _FENCE.finditer(self.text)]
 
     def block(self, *parts: str) -> str:
         """The one block that holds all these words."""

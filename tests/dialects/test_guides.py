@@ -6,10 +6,7 @@ Hosts, people and images are this test's own; everything else is typed as users 
 from __future__ import annotations
 
 import json
-import pty
 import re
-import select
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +16,7 @@ import pytest
 
 from tests.api.lab import Lab
 from tests.api.society import PASSWORD, Society
+from tests.cli.person import Terminal
 from tests.containers.conftest import docker_daemon  # noqa: F401
 from tests.dialects.desk import Desk, eventually
 from tests.support.containers import BUSYBOX, ContainerDaemon
@@ -298,26 +296,8 @@ srun python3 main.py
 
 
 def test_srun_with_a_terminal_gives_a_shell(desk: Desk) -> None:
-    import os
-
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.chdir(desk.folder)
-        env = {**desk.env, "TERM": "xterm"}
-        os.execve(str(desk.bin / "srun"), ["srun", "--gres=gpu:1", "--pty", "bash"], env)
-    seen = ""
-    os.write(fd, b"echo cards=$CUDA_VISIBLE_DEVICES; exit 3\n")
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if select.select([fd], [], [], 1.0)[0]:
-            try:
-                data = os.read(fd, 4096)
-            except OSError:
-                break
-            if not data:
-                break
-            seen += data.decode(errors="replace")
-    _, status = os.waitpid(pid, 0)
-    os.close(fd)
-    assert "cards=0" in seen
-    assert os.waitstatus_to_exitcode(status) == 3
+    words = ["srun", "--gres=gpu:1", "--pty", "bash"]
+    with Terminal(*words, env=desk.env, folder=desk.folder) as person:
+        person.type("echo cards=$CUDA_VISIBLE_DEVICES; exit 3\n")
+        person.read_until("cards=0")
+        assert person.end() == 3

@@ -244,6 +244,37 @@ def test_steps_inside_a_script_behave_as_slurms(desk: Desk) -> None:
     assert any(line.startswith("ended 143") for line in lines)
 
 
+WARNED = """#!/bin/bash
+#SBATCH -N 2 -n 2 -o {name} --time=1:00 --signal={wish}@52
+trap 'echo the script was warned; warned=1' USR1
+srun bash task.sh &
+step=$!
+wait $step
+[ -n "$warned" ] && kill $step && wait $step
+echo over
+"""
+WARNED_TASK = """
+trap 'echo "task $SLURM_PROCID was warned"; exit 0' USR1
+for i in $(seq 500); do sleep 0.1; done
+"""
+
+
+def test_a_signal_before_the_limit_goes_to_the_steps_or_to_the_script(desk: Desk) -> None:
+    desk.file("task.sh", WARNED_TASK)
+    jobs = {}
+    for name, wish in (("steps", "USR1"), ("script", "B:SIGUSR1")):
+        desk.file(f"{name}.sh", WARNED.format(name=name, wish=wish))
+        jobs[name] = desk.run("sbatch", "--parsable", f"{name}.sh").stdout.strip()
+    said = {}
+    for name, job in jobs.items():
+        assert desk.wait(job)["state"] == "succeeded"
+        said[name] = set((desk.folder / name).read_text().splitlines())
+    assert {"task 0 was warned", "task 1 was warned", "over"} <= said["steps"]
+    assert "the script was warned" not in said["steps"]
+    assert {"the script was warned", "over"} <= said["script"]
+    assert not {"task 0 was warned", "task 1 was warned"} & said["script"]
+
+
 def test_a_script_that_fails_fails_the_job_and_frees_the_waiting_nodes(desk: Desk) -> None:
     done = desk.run("sbatch", "--parsable", "--wait", "-N", "2", "--wrap", "srun true; exit 9")
     assert done.returncode == 9

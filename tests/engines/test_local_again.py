@@ -15,6 +15,7 @@ from danlu.engines.api import Engine, HostMount, Identity
 from danlu.engines.local.keeper import record
 from danlu.spec.job import GpuRequest, Resources
 from tests.engines.conftest import as_root, keeper_of, local, with_namespaces
+from tests.engines.still import on_a_host_that_stands_still
 from tests.engines.world import World, argv, eventually, shell, token
 
 # Long enough for a busy machine: what is tried here is what happens, not how soon.
@@ -28,7 +29,14 @@ async def keeper_for(world: World, command: str = "true", **more: object) -> int
     return keeper_of(world, attempt)
 
 
+def _seconds(shown: bytes) -> float:
+    """As `times` of a shell shows them: 0m0.350s."""
+    minutes, _, seconds = shown.decode().rstrip("s").partition("m")
+    return int(minutes) * 60 + float(seconds)
+
+
 class TestOneAfterAnother:
+    @on_a_host_that_stands_still
     async def test_the_same_keeper_serves_again(self, boxed: World) -> None:
         first = await keeper_for(boxed)
         assert await keeper_for(boxed) == first
@@ -72,6 +80,7 @@ class TestOneAfterAnother:
         assert await keeper_for(boxed, resources=more) != first
 
     @as_root
+    @on_a_host_that_stands_still
     async def test_another_user_gets_another_keeper(self, boxed: World) -> None:
         alice, bob = (Identity(name, uid=uid, gid=uid) for name, uid in (("a", 7001), ("b", 7002)))
         first = await keeper_for(boxed, identity=alice)
@@ -121,11 +130,12 @@ class TestOneAfterAnother:
 
 
 class TestWhatTheServerKnows:
+    @on_a_host_that_stands_still
     async def test_a_late_order_to_stop_does_not_reach_the_next_task(self, boxed: World) -> None:
         first = await boxed.begin(shell("true"))
         await boxed.ended(first)
         keeper = keeper_of(boxed, first)
-        gate = boxed.outside / "gate"
+        gate = boxed.outside / token()
         os.mkfifo(gate)
         second = await boxed.begin(shell(f"read x < {gate}; echo went on"))
         await eventually(lambda: Path(record.claim_path(f"{boxed.data}/run/{second}", 0)).exists())
@@ -139,14 +149,18 @@ class TestWhatTheServerKnows:
         assert seen[0].exit_code == 0
         assert await boxed.output(second) == b"went on\n"
 
+    @on_a_host_that_stands_still
     async def test_what_a_task_used_does_not_count_for_the_next(self, boxed: World) -> None:
-        burn = "end=$((SECONDS + 2)); while [ $SECONDS -lt $end ]; do :; done"
-        first = await keeper_for(boxed, burn)
+        burn = "i=0; while [ $i -lt 150000 ]; do i=$((i + 1)); done; times"
+        before = await boxed.begin(shell(burn))
+        await boxed.ended(before)
+        first = keeper_of(boxed, before)
+        burnt = _seconds((await boxed.output(before)).split()[0])
         second = await boxed.begin(shell("sleep 30"))
         await eventually(lambda: Path(record.claim_path(f"{boxed.data}/run/{second}", 0)).exists())
         assert keeper_of(boxed, second) == first
         used = {ref.attempt_id: usage for ref, usage in (await boxed.engine.usage()).items()}
-        assert used[second].cpu_seconds < 0.5
+        assert used[second].cpu_seconds < burnt / 2
         await boxed.engine.stop(second, 0)
         await boxed.ended(second)
 
@@ -157,6 +171,7 @@ class TestWhatTheServerKnows:
         await eventually(lambda: not os.path.exists(f"/proc/{keeper}"))
 
     @as_root
+    @on_a_host_that_stands_still
     async def test_many_tasks_leave_no_descriptor_open(self, boxed: World) -> None:
         keeper = await keeper_for(boxed)
         before = len(os.listdir(f"/proc/{keeper}/fd"))

@@ -214,7 +214,7 @@ class World:
                 if seen is not None and all(task.phase in ENDED for task in seen.tasks):
                     hint.cancel()
                     return seen.tasks
-                await asyncio.wait((hint,), timeout=5)
+                await asyncio.wait((hint,), timeout=PATIENCE / 2)
                 if not hint.done():
                     hint.cancel()
                     raise AssertionError(f"nobody hinted at a change: {await self.seen(attempt)}")

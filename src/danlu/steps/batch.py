@@ -11,6 +11,7 @@ import sys
 
 from danlu.steps.patterns import expand
 from danlu.steps.rendezvous import folder
+from danlu.steps.warning import arm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def _pump(command: list[str], env: dict[str, str], files: dict[str, str], append
         return 126 if isinstance(error, PermissionError) else 127
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP):
         signal.signal(number, lambda got, _: child.send_signal(got))
+    arm(True, child.send_signal)
     streams: dict[int, tuple[int, BinaryIO | None]] = {}
     for pipe, fd, file in ((child.stdout, 1, out), (child.stderr, 2, err)):
         if pipe is not None:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 
-from danlu.steps import frames
+from danlu.steps import frames, warning
 from danlu.steps.layout import Layout, job_nodes, lay_out
 from danlu.steps.main import Trouble
 from danlu.steps.node import bound
@@ -65,11 +65,7 @@ class Step:
     def run(self) -> int:
         for each in SIGNALS:
             signal.signal(each, lambda got, _: self._signal(got))
-        limit = self._options.get("time")
-        if limit is not None and seconds(limit):
-            timer = threading.Timer(seconds(limit), self._signal, (signal.SIGTERM,))
-            timer.daemon = True
-            timer.start()
+        self._arm()
         by_node: dict[int, list[tuple[int, int, int]]] = {}
         for task in self._layout.places():
             by_node.setdefault(self._layout.nodes[task[1]], []).append(task)
@@ -82,6 +78,16 @@ class Step:
         self._wait()
         self._sinks.close()
         return max(_status(code) for code in self._codes.values())
+
+    def _arm(self) -> None:
+        limit = seconds(self._options.get("time") or "")
+        wish = warning.read(self._options.get("signal") or "")
+        if limit:
+            warning.later(limit, signal.SIGTERM, self._signal)
+        if limit and wish is not None:
+            warning.later(limit - wish[2], wish[1], self._signal)
+        else:
+            warning.arm(False, self._signal)
 
     # -- on this node ---------------------------------------------------------------------------
 

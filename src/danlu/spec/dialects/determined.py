@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from danlu.spec.defaults import Defaults
-from danlu.spec.dialects.determined_environment import Environment
+from danlu.spec.dialects.determined_environment import WORK_DIR, Environment
 from danlu.spec.dialects.determined_resources import Resources
 from danlu.spec.dialects.determined_search import Experiment, is_experiment
 from danlu.spec.dialects.draft import Draft
@@ -91,8 +91,10 @@ class _Task:
         folder = keys.read("work_dir", read_absolute)
         if folder is not None:
             draft.put(("workdir",), folder, ("work_dir",))
+        elif self.kind != "experiment" and draft.get(("image",)) and self._mounted_below(WORK_DIR):
+            draft.put(("workdir",), WORK_DIR, ("bind_mounts",))  # where Determined starts tasks
         if self.kind == "experiment":
-            experiment = Experiment(draft, keys)
+            experiment = Experiment(draft, keys, resources.at_once)
             experiment.build()
             command = self._entrypoint(trial=True)
             if command is not None:
@@ -104,6 +106,10 @@ class _Task:
         for key, (en, zh) in _NOTED.items():
             keys.note(key, en, zh)
         keys.refuse_rest(known)
+
+    def _mounted_below(self, folder: str) -> bool:
+        mounts = self.draft.get(("mounts",)) or ()
+        return any(f"{mount['path'].rstrip('/')}/".startswith(f"{folder}/") for mount in mounts)
 
     def _name(self) -> None:
         keys = self.keys

@@ -35,6 +35,7 @@ _NOTED: dict[str, tuple[str, str]] = {
     "slurm": ("nothing is submitted to another scheduler", "不会提交到别的调度器"),
     "pbs": ("nothing is submitted to another scheduler", "不会提交到别的调度器"),
 }
+WORK_DIR = "/run/determined/workdir"
 _IMAGE_KINDS = ("cpu", "cuda", "rocm", "gpu")
 _PROPAGATIONS = ("rprivate", "private", "rshared", "shared", "rslave", "slave")
 
@@ -146,10 +147,22 @@ class Environment:
         keys.refuse_rest(("host_path", "container_path", "read_only", "propagation"))
         if not all(needed) or host is None or target is None:
             return None
-        return self._volume(host, _absolute(target), bool(read_only), path)
+        inside = _absolute(target)
+        if host.rstrip("/") == "/tmp" and (inside.rstrip("/") + "/").startswith("/tmp/"):  # noqa: S108
+            draft.note(
+                path,
+                "every task has a /tmp of its own, which ends with it; nothing is mounted",
+                "每个任务都有自己的 /tmp，随任务结束而清除；不挂载",
+            )
+            return None
+        return self._volume(host, inside, bool(read_only), path)
 
     def _volume(self, host: str, target: str, read_only: bool, path: Path) -> dict[str, Any] | None:
         draft = self._draft
+        guess = self._site.guess(host)
+        if guess is not None:
+            draft.note((*path, "host_path"), *guess[1:])
+            return {"volume": guess[0], "path": target, "read_only": read_only}
         found = self._site.volume_of(host)
         if found is None:
             known = ", ".join(volume.source for volume in self._site.volumes) or "none"
@@ -173,4 +186,4 @@ class Environment:
 
 def _absolute(target: str) -> str:
     """Relative paths are below the folder where Determined starts its tasks."""
-    return target if target.startswith("/") else f"/run/determined/workdir/{target}"
+    return target if target.startswith("/") else f"{WORK_DIR}/{target}"

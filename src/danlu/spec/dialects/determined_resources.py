@@ -30,10 +30,6 @@ _NOTED: dict[str, tuple[str, str]] = {
         "no devices of the host are passed in beside the GPUs",
         "除 GPU 外不传入主机设备",
     ),
-    "max_slots": (
-        "how many trials run at once is searcher.max_concurrent_trials",
-        "同时运行的试验数由 searcher.max_concurrent_trials 决定",
-    ),
     "native_parallel": ("changes nothing here", "在这里不起作用"),
     "is_single_node": ("a task is on one node anyway", "一个任务本来就在一个节点上"),
 }
@@ -44,6 +40,7 @@ _KEYS = (
     "agent_label",
     "priority",
     "shm_size",
+    "max_slots",
     *_NOTED,
 )
 
@@ -56,6 +53,7 @@ class Resources:
         self._keys = Keys(draft, keys.mapping("resources"), ("resources",))
         self._experiment = experiment
         self.slots = 1
+        self.at_once: int | None = None  # so many trials within max_slots
 
     def build(self) -> None:
         draft, keys = self._draft, self._keys
@@ -68,11 +66,29 @@ class Resources:
         self.slots = 1 if found is None else found
         self._cards(("resources", key))
         self._queue()
+        self._together()
         shm = keys.read("shm_size", parse_size)
         draft.put(("shm",), shm or DEFAULT_SHM, ("resources", "shm_size"))
         for name, (en, zh) in _NOTED.items():
             keys.note(name, en, zh)
         keys.refuse_rest(_KEYS)
+
+    def _together(self) -> None:
+        most = self._keys.read("max_slots", _slots)
+        key: Path = ("resources", "max_slots")
+        if most is None:
+            return
+        if not self._experiment or not self.slots:
+            self._draft.note(key, "is for experiments with cards", "只用于带卡的实验")
+        elif most < self.slots:
+            self._draft.refuse(
+                key,
+                most,
+                f"is less than the {self.slots} slots of one trial",
+                f"少于一次试验的 {self.slots} 个 slot",
+            )
+        else:
+            self.at_once = most // self.slots
 
     def _queue(self) -> None:
         draft, keys = self._draft, self._keys

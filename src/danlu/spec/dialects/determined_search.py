@@ -88,9 +88,11 @@ class Experiment:
         *NOTED,
     )
 
-    def __init__(self, draft: Draft, keys: Keys) -> None:
+    def __init__(self, draft: Draft, keys: Keys, at_once: int | None) -> None:
+        """`at_once`: so many trials have room in resources.max_slots."""
         self._draft = draft
         self._keys = keys
+        self._at_once = at_once
 
     def build(self) -> None:
         draft, keys = self._draft, self._keys
@@ -176,6 +178,8 @@ class Experiment:
             draft.put(("search",), search, ("hyperparameters",))
         if trials > 1 or (name != "single" and trials):
             limit = 16 if at_once is None else at_once
+            if self._at_once is not None:
+                limit = min(limit or self._at_once, self._at_once)
             more = f"%{limit}" if 0 < limit < trials else ""
             draft.put(("array",), f"0-{trials - 1}{more}", ("searcher", "max_trials"))
 

@@ -129,6 +129,13 @@ class _Job:
         minutes = keys.read("job_max_running_time_minutes", _minutes)
         if minutes:
             draft.put(("time_limit",), f"{minutes}m", ("job_max_running_time_minutes",))
+        if keys.flag("enable_preemptible_job"):
+            draft.put(("preemptible",), True, ("enable_preemptible_job",))
+            draft.note(
+                ("enable_preemptible_job",),
+                "the job may be ended and queued again where others need its cards",
+                "他人需要卡时，任务可能被结束并重新排队",
+            )
         if keys.flag("interactive"):
             draft.note(
                 ("interactive",),

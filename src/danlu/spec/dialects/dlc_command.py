@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from danlu.spec.dialects.dlc_keys import KNOWN, SWITCHES
 from danlu.spec.errors import Finding, Path, SpecError, file_error, spec_error
 from danlu.spec.fields import LONGEST_WORD
 from danlu.spec.read import RawJob
@@ -25,6 +26,7 @@ _SETS = re.compile(r"^[ \t]*(?:(?:export|local|readonly)[ \t]+)?([A-Za-z_]\w*)="
 _PUT_IN = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^}$`]*))?\})", re.ASCII)
 _FILES = ("params_file", "job_file")
 _OF_THE_CLIENT = ("c", "config", "q", "quiet", "f", "force", "endpoint", "region", "protocol")
+_FLAGS = frozenset((*KNOWN, *SWITCHES, *_FILES, *_OF_THE_CLIENT))
 _ENDS = ";|&<>\n"
 _PLAIN = re.compile(r"[\w./:=,@%+-]+")  # what means nothing to a shell, quoted or not
 
@@ -98,11 +100,18 @@ def _flags(words: list[_Word]) -> Iterator[tuple[str, _Word]]:
             continue
         if equals:
             yield name, _Word(value, word.line, word.live)
-        elif at < len(words) and not words[at].text.startswith("--"):
+        elif at < len(words) and _is_value(name, words[at].text):
             yield name, _Word(words[at].text, word.line, words[at].live)
             at += 1
         else:
             yield name, _Word("true", word.line, False)
+
+
+def _is_value(name: str, text: str) -> bool:
+    """Whether the word after a flag belongs to it. A value may begin with '--' itself."""
+    if name in SWITCHES:
+        return text in ("true", "false")
+    return not text.startswith("--") or text[2:].partition("=")[0] not in _FLAGS
 
 
 def _variables(text: str) -> dict[str, str]:

@@ -50,11 +50,20 @@ class Data:
         mounts[where] = {"volume": name, "path": where}
 
     def _uri(self, text: str, mounts: dict[str, dict[str, Any]]) -> None:
-        """`nas://host/path::/mount`: known only where the admin catalogued that folder."""
+        """`nas://host/path::/mount:{options}`; known where the admin catalogued that folder."""
         draft, key = self._draft, ("data_source_uris",)
         address, _, where = text.partition("::")
         scheme, separator, rest = address.partition("://")
         path = "/" + rest.partition("/")[2]
+        where, brace, _ = where.partition(":{")
+        if brace:
+            draft.note(key, "how it is mounted is the platform's matter", "挂载方式由平台决定")
+        target = where.split("::")[0].strip()
+        guess = self._site.guess(rest) if separator and target else None
+        if guess is not None:
+            mounts[target] = {"volume": guess[0], "path": target}
+            draft.note(key, *guess[1:])
+            return
         found = self._site.volume_of(path) if separator else None
         if found is None:
             draft.refuse(
@@ -65,9 +74,11 @@ class Data:
                 "是云上的存储，这里没有；请管理员登记存储卷，再写进 data_sources",
             )
             return
-        volume, _ = found
-        target = where.split("::")[0].strip() or volume.target
+        volume, below = found
+        target = target or volume.target
         mounts[target] = {"volume": volume.name, "path": target}
+        if below.strip("/"):
+            mounts[target]["folder"] = below.strip("/")
         draft.note(key, f"is the volume {volume.name} here", f"在这里是存储卷 {volume.name}")
 
     def before(self) -> list[str]:
@@ -126,4 +137,6 @@ class Data:
 
 
 def _parts(text: str | None) -> list[str]:
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
+    """Between commas; those in braces are options of a mount."""
+    parts = re.findall(r"(?:\{[^{}]*\}|[^,])+", text or "")
+    return [part.strip() for part in parts if part.strip()]

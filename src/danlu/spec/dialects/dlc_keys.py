@@ -36,10 +36,9 @@ NOTED: dict[str, tuple[str, str]] = {
     "image_repo_password": _REGISTRY,
     "aimaster_enable": _WATCHED,
     "aimaster_args": _WATCHED,
-    "enable_preemptible_job": (
-        "whether a job may be stopped for others is the queue's policy",
-        "任务能否因他人被停止由队列策略决定",
-    ),
+    "enable_credential": ("tasks get no login of the cloud", "任务不会得到云上的凭证"),
+    "disable_ecs_stock_check": (_NOT_NEEDED_EN, _NOT_NEEDED_ZH),
+    "exit_code_on_stopped": ("a stopped job ends as stopped", "被停止的任务状态为已停止"),
     "enable_priority_preemption": (
         "whether a job may be stopped for others is the queue's policy",
         "任务能否因他人被停止由队列策略决定",
@@ -61,6 +60,7 @@ _COMMON = (
     "thirdparty_lib_dir",
     "envs",
     "interactive",
+    "enable_preemptible_job",
     "job_max_running_time_minutes",
     "success_policy",
     "node_names",
@@ -71,6 +71,22 @@ KNOWN = (
     *(f"{role}_{what}" for role in COUNTS for what in RESOURCES),
     *NOTED,
 )
+
+
+SWITCHES = frozenset(
+    {
+        "aimaster_enable",
+        "chief",
+        "disable_ecs_stock_check",
+        "enable_credential",
+        "enable_preemptible_job",
+        "enable_priority_preemption",
+        "force",
+        "interactive",
+        "quiet",
+    }
+)
+"""Flags that need no value."""
 
 
 def read_pairs(text: str) -> RawJob:

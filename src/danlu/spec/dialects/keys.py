@@ -6,10 +6,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from danlu.spec.dialects.draft import Draft
-from danlu.spec.errors import MOST_PROBLEMS, Path, unknown_key, wrong
+from danlu.spec.errors import (
+    MOST_PROBLEMS,
+    NO_VALUE,
+    Finding,
+    Path,
+    nearest,
+    unknown_key,
+    wrong,
+)
 from danlu.spec.fields import read_flag, read_line, read_text
 
 T = TypeVar("T")
+_FEW = 50
 
 
 class Keys:
@@ -68,7 +77,12 @@ class Keys:
         for key in self.left():
             if len(self.draft.findings) > MOST_PROBLEMS:
                 return  # looking for the nearest key of thousands takes its time
-            self.draft.findings.append(unknown_key(key, names, self.path))
+            found = unknown_key(key, names, self.path)
+            if len(names) > _FEW and nearest(key, names) is None:
+                # A hundred names would hide what is wrong.
+                en, zh = "is not a key of this language", "不是该语言的键"
+                found = Finding((*self.path, key), NO_VALUE, en, zh)
+            self.draft.findings.append(found)
 
     def note_rest(self) -> None:
         for key in self.left():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -33,6 +34,9 @@ _TITLES = {
     Dialect.SBATCH: "sbatch",
 }
 
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
+_LONGEST = 64
+
 
 @dataclass(frozen=True, slots=True)
 class SiteVolume:
@@ -60,6 +64,21 @@ class Site:
                 if rest is not None and (best is None or len(rest) < len(best[1])):
                     best = volume, rest
         return best
+
+    def guess(self, path: str) -> tuple[str, str, str] | None:
+        """Where no volume is known at all (`danlu convert` without a server): a volume's name made
+        of the path, and what is to be said. Whoever queues the job checks the name."""
+        if self.volumes:
+            return None
+        name = _NOT_IN_NAMES.sub("-", path).strip("-._")[:_LONGEST].rstrip("-._") or "root"
+        return (
+            name,
+            f"which volume holds {path[:200]} is not known here: {name!r} stands for it; put the"
+            " name that danlu volume list shows, or convert with --volume NAME=/folder/on/nodes",
+            f"这里不知道 {path[:200]} 在哪个存储卷中：暂写作 {name!r}；请改成"
+            " danlu volume list 显示的名称，"
+            "或转换时加 --volume 名称=/节点上的目录",
+        )
 
 
 def _below(path: str, root: str) -> str | None:

@@ -76,6 +76,8 @@ class Extras:
         if name is not None and name in _PRIORITIES:
             priority = _PRIORITIES[name]
             draft.put(("priority",), priority, (*keys.path, "jobPriorityClass"))
+            if name == "oppo":
+                draft.put(("preemptible",), True, (*keys.path, "jobPriorityClass"))
             more_en = "; it may be stopped for others" if name == "oppo" else ""
             more_zh = "；可能因他人而被停止" if name == "oppo" else ""
             draft.note(
@@ -101,8 +103,12 @@ class Extras:
 
     def _hived_role(self, role: str, keys: Keys) -> None:
         draft = self._draft
+        below = keys.mapping("resourcePerInstance")  # where newer schedulers put two of them
+        if below:
+            self._hived_role(role, Keys(draft, below, (*keys.path, "resourcePerInstance")))
         kind = "skuType" if keys.has("skuType") else "gpuType"  # as older schedulers call it
         sku = keys.text(kind)
+        keys.raw("skuType")
         if sku is not None:
             card = _CARD.search(sku)
             if card is not None:
@@ -125,9 +131,10 @@ class Extras:
         )
         for key in ("pinnedCellId", "reservationId"):
             keys.note(key, "cells are not pinned here", "这里不固定单元")
-        keys.note(
-            "affinityGroupName",
-            "tasks of a job are packed tightly anyway",
-            "同一任务的实例本来就会集中放置",
-        )
+        for key in ("affinityGroupName", "withinOne"):
+            keys.note(
+                key,
+                "tasks of a job are packed tightly anyway",
+                "同一任务的实例本来就会集中放置",
+            )
         keys.note_rest()

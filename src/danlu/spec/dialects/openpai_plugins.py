@@ -162,6 +162,13 @@ class Plugins:
                 around = self.around[role]
                 chosen = around.before if event == "taskStarts" else around.after
                 chosen.append(_guarded(commands, ignore))
+        # As older versions of the plugin write it.
+        for key in ("preCommands", "postCommands"):
+            lines = "\n".join(parameters.read(key, as_text_list) or [])
+            for role in roles if lines else ():
+                around = self.around[role]
+                chosen = around.before if key == "preCommands" else around.after
+                chosen.append(_guarded(lines, ignore))
         parameters.note_rest()
 
     def _git(self, parameters: Keys, roles: list[str], ignore: bool) -> None:

@@ -46,7 +46,7 @@ class References:
     def _value(self, match: re.Match[str], quotes: _Quotes) -> str:
         root, _, rest = match[1].partition(".")
         if root == "secrets":
-            if rest not in self.secrets:
+            if secret_of(self.secrets, rest) is None:
                 return self._left(match)
             variable = f"PAI_SECRET_{re.sub(r'[^A-Za-z0-9_]', '_', rest)}"
             self.used_secrets[variable] = rest
@@ -75,6 +75,12 @@ class References:
             if found is not _MISSING:
                 return found
         return _walk(things[name], below) if name in things else _MISSING
+
+
+def secret_of(secrets: Mapping[str, Any], path: str) -> str | None:
+    """A secret's text, also where it stands deeper: registry.password. None: there is none."""
+    found = secrets[path] if path in secrets else _walk(secrets, path)
+    return None if found is _MISSING or isinstance(found, Mapping | list) else _as_text(found)
 
 
 def _walk(value: Any, path: str) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from danlu.spec.dialects import openpai
 from danlu.spec.dialects.keys import Keys, as_text_list
 from danlu.spec.dialects.openpai_plugins import Plugins
-from danlu.spec.dialects.openpai_text import References
+from danlu.spec.dialects.openpai_text import References, secret_of
 from danlu.spec.errors import NO_VALUE, Path
 from danlu.spec.fields import integer
 
@@ -205,21 +205,21 @@ class Role:
         draft = self.draft
         chosen: dict[str, str] = {}
         for variable, key in references.used_secrets.items():
-            value = self.job.secrets[key]
-            if isinstance(value, Mapping | list) or value is None:
-                draft.refuse(("secrets", key), NO_VALUE, "is not text", "不是文字")
+            value = secret_of(self.job.secrets, key)
+            if not value:
+                draft.refuse(("secrets", *key.split(".")), NO_VALUE, "is empty", "为空")
                 continue
             stem = re.sub(r"[^A-Za-z0-9_.-]", "_", f"{draft.get(('name',)) or 'job'}.{key}")
             name = f"pai.{stem}"[:64]
             if name not in self.job.kept_secrets:
                 draft.note(
-                    ("secrets", key),
+                    ("secrets", *key.split(".")),
                     f"is kept as your secret {name} and reaches the task as {variable};"
                     " a converted file does not hold it: danlu secret set stores it",
                     f"保存为你的密钥 {name}，以变量 {variable} 交给任务；"
                     "转换后的文件不含其值：用 danlu secret set 保存",
                 )
-            self.job.kept_secrets[name] = str(value)
+            self.job.kept_secrets[name] = value
             chosen[variable] = name
         if chosen:
             draft.put((*role, "secrets"), chosen, ("secrets",))

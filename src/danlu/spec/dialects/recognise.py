@@ -10,7 +10,7 @@ from danlu.spec.dialects.language import Dialect
 
 _TOP_KEY = re.compile(r"""^["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:(?:\s|$)""", re.ASCII)
 _PAIR = re.compile(r"^\s*(?:--)?([A-Za-z_][A-Za-z0-9_]*)\s*=", re.ASCII)
-_DIRECTIVE = re.compile(r"^#SBATCH(?:\s|$)")
+_DIRECTIVE = re.compile(r"^#SBATCH(?:[\s-]|$)")
 _V1_KEY = re.compile(r'"(?:jobName|taskRoles)"\s*:')
 
 _NATIVE_KEYS = frozenset({"command", "script", "roles"})

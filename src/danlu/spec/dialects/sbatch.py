@@ -23,7 +23,8 @@ from danlu.spec.dialects.sbatch_options import (
 from danlu.spec.dialects.sbatch_terms import Terms
 from danlu.spec.errors import MOST_PROBLEMS, NO_VALUE, Finding, nearest, spec_error
 
-_DIRECTIVE = re.compile(r"#SBATCH(?:[ \t]+(.*))?$")
+_DIRECTIVE = re.compile(r"#SBATCH(.*)$")
+_OTHERS = re.compile(r"#(PBS|BSUB|COBALT|sbatch|Sbatch)[ \t]+-")
 _HETEROGENEOUS = re.compile(r"(?:hetjob|packjob)\b")
 _PARTS_EN = (
     "separates parts with needs of their own, and one script over such parts is not run; roles of a"
@@ -113,6 +114,8 @@ class _Script:
         over = False
         for number, line in enumerate(self.text.split("\n"), 1):
             match = _DIRECTIVE.match(line)
+            if match is None and not over and (other := _OTHERS.match(line)):
+                self._of_another(other[0][:40], number)
             if match is None:
                 over = over or (bool(line.strip()) and not line.lstrip().startswith("#"))
                 continue
@@ -127,7 +130,8 @@ class _Script:
                 )
                 continue
             if _HETEROGENEOUS.match(words):
-                self._refuse(words, number, _PARTS_EN, _PARTS_ZH)
+                if words[:40] not in self._lines:  # the first of them says it
+                    self._refuse(words, number, _PARTS_EN, _PARTS_ZH)
                 continue
             if len(words) > _LONGEST:
                 en, zh = f"is longer than {_LONGEST} letters", f"超过 {_LONGEST} 个字符"
@@ -137,9 +141,31 @@ class _Script:
                 if not given.name:
                     self._stray(given.value, number)
                     continue
+                self._again(given, found, number)
                 found[given.name] = given.value
                 self._lines[f"--{given.name}"] = number
         return found
+
+    def _again(self, given: Given, found: Mapping[str, str], number: int) -> None:
+        before = found.get(given.name, given.value)
+        if before == given.value or given.name.startswith("mail-"):
+            return
+        key = f"--{given.name}"
+        self._lines[key] = number
+        self._draft.note(
+            (key,),
+            f"stands more than once, and the last one counts, not {before[:80]!r}",
+            f"出现多次，以最后一个为准，而不是 {before[:80]!r}",
+        )
+
+    def _of_another(self, start: str, number: int) -> None:
+        key = start.split()[0]
+        self._lines.setdefault(key, number)
+        self._draft.note(
+            (key,),
+            "begins lines that are not read here; only those that begin with #SBATCH are",
+            "开头的行这里不读取；只读取以 #SBATCH 开头的行",
+        )
 
     def _stray(self, word: str, number: int) -> None:
         key = word[:40]
@@ -207,20 +233,17 @@ def _significant(line: str) -> bool:
     return bool(bare) and not bare.startswith("#")
 
 
+_SITE = (
+    "names an environment of that cluster, which is not here; the native job's `image` runs the"
+    " whole script in a container",
+    "是那个集群的环境，这里没有；原生任务的 image 可让整个脚本在容器中运行",
+)
 _MEANINGLESS: dict[str, tuple[str, str]] = {
     "qos": ("priorities follow the queue's policy", "优先级由队列策略决定"),
     "comment": ("changes nothing", "不起作用"),
     "nodefile": ("nodes are chosen by the platform", "节点由平台选择"),
-    "exclusive": (
-        "a job gets the CPUs, memory and cards it asks for, not a whole node",
-        "任务得到所申请的 CPU、内存和卡，而不是整个节点",
-    ),
     "mail-type": ("no mail is sent yet; danlu wait JOB waits", "暂不发邮件；可用 danlu wait 任务"),
     "mail-user": ("no mail is sent yet; danlu wait JOB waits", "暂不发邮件；可用 danlu wait 任务"),
-    "signal": (
-        "at its time limit a job gets SIGTERM, and after its grace the end",
-        "达到时间上限时先发 SIGTERM，宽限后结束",
-    ),
     "requeue": ("what the platform lost is run again anyway", "平台原因丢失的任务本来就会重新运行"),
     "no-requeue": (
         "what the platform itself lost is run again all the same",
@@ -238,6 +261,16 @@ _MEANINGLESS: dict[str, tuple[str, str]] = {
     "time-min": ("the time limit is not shortened", "时间上限不会缩短"),
     "clusters": ("there is one cluster", "只有一个集群"),
     "tmp": ("disks are not counted here", "这里不统计磁盘"),
+    "image": (
+        "is for the program shifter, which is not here; the native job's `image` runs the whole"
+        " script in a container",
+        "用于 shifter 程序，这里没有；原生任务的 image 可让整个脚本在容器中运行",
+    ),
+    "environment": _SITE,
+    "uenv": _SITE,
+    "view": _SITE,
+    "volume": ("is for the program shifter, which is not here", "用于 shifter 程序，这里没有"),
+    "module": ("is for the program shifter, which is not here", "用于 shifter 程序，这里没有"),
     "nice": ("priority of the native job does that", "请用原生任务的 priority"),
 }
 

@@ -81,8 +81,12 @@ class Container:
         source, _, rest = text.partition(":")
         target, _, flags = rest.partition(":")
         key = ("--container-mounts",)
+        guess = self._site.guess(source)
         found = self._site.volume_of(source)
-        if found is None:
+        if guess is not None:
+            self._draft.note(key, *guess[1:])
+            volume, below = guess[0], ""
+        elif found is None:
             known = ", ".join(volume.source for volume in self._site.volumes) or "none"
             self._draft.refuse(
                 key,
@@ -92,11 +96,12 @@ class Container:
                 f"是机器上的目录；只挂载管理员登记为存储卷的目录；这里已知：{known}",
             )
             return None
-        volume, below = found
-        self._draft.note(
-            key, f"{source} is in the volume {volume.name}", f"{source} 在存储卷 {volume.name} 中"
-        )
-        mount: dict[str, Any] = {"volume": volume.name, "path": target or source}
+        else:
+            volume, below = found[0].name, found[1]
+            self._draft.note(
+                key, f"{source} is in the volume {volume}", f"{source} 在存储卷 {volume} 中"
+            )
+        mount: dict[str, Any] = {"volume": volume, "path": target or source}
         if below.strip("/"):
             mount["folder"] = below.strip("/")
         if "ro" in flags.split("+"):

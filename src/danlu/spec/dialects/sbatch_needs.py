@@ -9,20 +9,22 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from danlu.spec.dialects.draft import Draft
-from danlu.spec.errors import Path, Wrong, wrong
-from danlu.spec.fields import integer
-from danlu.spec.units import G, K, M, T
+from danlu.spec.dialects.sbatch_amounts import count_and_model, read_memory, split_parts
+from danlu.spec.dialects.sbatch_layout import Asked, Layout, count, lay_out
+from danlu.spec.errors import Path
 
-_count = integer(1, 100_000)
-_RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)
-_MEMORY = re.compile(r"(\d{1,12}(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
-_UNITS = {"": M, "K": K, "M": M, "G": G, "T": T}
 _GPU = re.compile(r"(gpu|shard)(?:[:=](.+?))?(?:\([^)]*\))?", re.ASCII)
-# A model may begin with a digit (2080ti, 3g.40gb); digits alone are a count, as for Slurm.
-_CARDS = re.compile(r"(?:([A-Za-z0-9][\w.+-]*)[:=])?(\d{1,5})", re.ASCII)
-_ONE_CARD = re.compile(r"(?=[\w.+-]*[A-Za-z])([A-Za-z0-9][\w.+-]*)", re.ASCII)
+_CPUS = re.compile(r"cpu[:=](\d{1,6})", re.ASCII)
+_SAID_AGAIN = {
+    "cpus-per-task": "SLURM_CPUS_PER_TASK",
+    "cpus-per-gpu": "SLURM_CPUS_PER_GPU",
+    "gpus": "SLURM_GPUS",
+    "gpus-per-task": "SLURM_GPUS_PER_TASK",
+    "ntasks-per-gpu": "SLURM_NTASKS_PER_GPU",
+    "ntasks-per-node": "SLURM_NTASKS_PER_NODE",
+}
 _MODEL = re.compile(
-    r"(?:gpu[_-]?)?((?:rtx|gtx|titan|quadro|tesla)?[_-]?"
+    r"(?:gpu[_=:-]?)?((?:rtx|gtx|titan|quadro|tesla)?[_-]?"
     r"(?:[kpvtahlm]\d{1,3}[a-z]{0,2}|[1-5]0[5-9]0(?:ti)?|a6000|a5000|mi\d{2,3}x?))"
     r"(?:[_-]?\d{1,3}g[b]?)?",
     re.ASCII | re.IGNORECASE,
@@ -56,94 +58,120 @@ class Needs:
             "ntasks-per-gpu",
             "constraint",
             "mincpus",
+            "tres-per-task",
+            "exclusive",
         }
     )
 
     def __init__(self, draft: Draft, given: Mapping[str, str]) -> None:
         self._draft = draft
         self._given = given
+        self._task = self._of_task()
 
     def build(self) -> None:
         draft = self._draft
-        nodes, per_node = self._layout()
-        if nodes > 1:
-            draft.put(("count",), nodes, ("--nodes",))
+        total = self._amount("gpus")
+        node = self._amount("gpus-per-node") or self._gres()
+        task = self._amount("gpus-per-task") or self._task[1]
+        asked = Asked(*(each.count if each else 0 for each in (total, node, task)))
+        layout = lay_out(draft, self._given, asked)
+        if layout.nodes > 1:
+            draft.put(("count",), layout.nodes, layout.key)
             # The script runs on the first node, and its srun starts tasks on all of them.
-            draft.put(("processes",), "batch", ("--nodes",))
+            draft.put(("processes",), "batch", layout.key)
         draft.values.setdefault("env", {})
-        cards = self._cards(nodes, per_node)
+        cards = self._with_constraint(self._cards(layout, total, node, task))
         if cards is not None and cards.count:
             value = {"count": cards.count, "model": cards.model} if cards.model else cards.count
             draft.put(("gpus",), value, cards.key)
-        cpus = self._cpus(per_node, cards.count if cards else 0)
+        self._whole_nodes(cards)
+        cpus = self._cpus(layout.per_node, cards.count if cards else 0)
         self._memory(cpus, cards.count if cards else 0)
-        self._steps(nodes, per_node)
+        self._steps(layout)
+
+    def _whole_nodes(self, cards: Cards | None) -> None:
+        """`--exclusive` gives a job all of its nodes there, the cards too, without asking."""
+        if "exclusive" not in self._given:
+            return
+        self._draft.note(
+            ("--exclusive",),
+            "a job gets the CPUs, memory and cards it asks for, not a whole node"
+            + ("" if cards else "; this one asks for no card: #SBATCH --gpus-per-node=8 would"),
+            "任务得到所申请的 CPU、内存和卡，而不是整个节点"
+            + ("" if cards else "；该任务没有申请卡，可加 #SBATCH --gpus-per-node=8"),
+        )
 
     def _number(self, name: str) -> int | None:
         value = self._given.get(name)
-        return None if value is None else self._draft.read(_count, value.strip(), (f"--{name}",))
-
-    def _layout(self) -> tuple[int, int]:
-        """Nodes, and tasks on each."""
-        tasks = self._number("ntasks")
-        each = self._number("ntasks-per-node")
-        nodes = self._nodes()
-        if nodes is None and tasks and each:
-            nodes = math.ceil(tasks / each)
-        if nodes is None and tasks and tasks > 1:
-            self._draft.note(
-                ("--ntasks",),
-                f"without --nodes all {tasks} tasks share one node",
-                f"没有 --nodes，{tasks} 个任务在同一个节点上",
-            )
-        nodes = nodes or 1
-        if each is None:
-            each = math.ceil(tasks / nodes) if tasks else 1
-        return nodes, each
-
-    def _nodes(self) -> int | None:
-        value = self._given.get("nodes")
-        if value is None:
-            return None
-        key = ("--nodes",)
-        match = _RANGE.fullmatch(value.strip())
-        if match is None or not int(match[1]):
-            self._draft.refuse(
-                key, value, "is not a number of nodes; write 2 or 2-4", "不是节点数；请写 2 或 2-4"
-            )
-            return None
-        if match[2] and match[2] != match[1]:
-            self._draft.note(
-                key, f"a number is needed: {match[1]} nodes", f"需要确定的数：{match[1]} 个节点"
-            )
-        return int(match[1])
+        return None if value is None else self._draft.read(count, value.strip(), (f"--{name}",))
 
     # -- cards ----------------------------------------------------------------------------------
 
-    def _cards(self, nodes: int, per_node: int) -> Cards | None:
+    def _cards(
+        self, layout: Layout, total: Cards | None, node: Cards | None, task: Cards | None
+    ) -> Cards | None:
         """Cards of one node."""
-        found = self._gres()
-        total = self._amount("gpus")
-        if total is not None:
-            count = math.ceil(total.count / nodes)
+        nodes = layout.nodes
+        found = node
+        if node is not None and node.model is None and total is not None:
+            found = Cards(node.count, total.model, node.key)
+        if total is not None and node is None:
+            each = math.ceil(total.count / nodes)
             if total.count % nodes:
                 self._draft.note(
                     total.key,
-                    f"does not divide by {nodes} nodes: {count} on each",
-                    f"不能被 {nodes} 个节点整除：每个节点 {count} 张",
+                    f"does not divide by {nodes} nodes: {each} on each",
+                    f"不能被 {nodes} 个节点整除：每个节点 {each} 张",
                 )
-            found = Cards(count, total.model, total.key)
-        node = self._amount("gpus-per-node")
-        if node is not None:
-            found = node
+            found = Cards(each, total.model, total.key)
         socket = self._amount("gpus-per-socket")
         sockets = self._number("sockets-per-node") or 1
+        if socket is None and sockets > 1:
+            self._without("sockets-per-node", "gpus-per-socket")
         if socket is not None and node is None:
             found = Cards(socket.count * sockets, socket.model, socket.key)
-        task = self._amount("gpus-per-task")
-        if task is not None:
-            found = Cards(task.count * per_node, task.model, task.key)
-        return self._with_constraint(found)
+        if task is not None and task.count * layout.per_node > (found.count if found else -1):
+            model = task.model or (found.model if found else None)
+            found = Cards(task.count * layout.per_node, model, task.key)
+        by_card = self._number("ntasks-per-gpu")
+        if found is None and by_card and layout.tasks:
+            found = Cards(math.ceil(layout.per_node / by_card), None, ("--ntasks-per-gpu",))
+        return found
+
+    def _of_task(self) -> tuple[int | None, Cards | None]:
+        """CPUs and cards of `--tres-per-task=cpu=4,gres/gpu:a100=1`."""
+        key = ("--tres-per-task",)
+        cpus: int | None = None
+        cards: Cards | None = None
+        for part in split_parts(self._given.get("tres-per-task", "")):
+            if match := _CPUS.fullmatch(part):
+                cpus = self._draft.read(count, match[1], key)
+            elif match := _GPU.fullmatch(part.removeprefix("gres/").removeprefix("gres:")):
+                number, model = count_and_model(match[2] or "1")
+                if number is None:
+                    self._draft.refuse(key, part, "is not gres/gpu=N", "应为 gres/gpu=N")
+                elif match[1] == "gpu":
+                    cards = Cards(number, model, key)
+                elif number:
+                    cards = Cards(1, model, key)
+                    self._shard(key, part)
+            else:
+                self._draft.note(key, f"{part!r} is not counted here", f"{part!r} 在这里不统计")
+        return cpus, cards
+
+    def _without(self, name: str, other: str) -> None:
+        self._draft.note(
+            (f"--{name}",),
+            f"changes nothing without --{other}",
+            f"没有 --{other} 时不起作用",
+        )
+
+    def _shard(self, key: Path, part: str) -> None:
+        self._draft.note(
+            key,
+            f"{part!r}: how large a shard is, is not known here; one whole card is asked for",
+            f"{part!r}：这里不知道分片的大小；申请一整张卡",
+        )
 
     def _gres(self) -> Cards | None:
         value = self._given.get("gres")
@@ -151,7 +179,7 @@ class Needs:
             return None
         key = ("--gres",)
         found: Cards | None = None
-        for part in _split(value):
+        for part in split_parts(value):
             match = _GPU.fullmatch(part.removeprefix("gres:").removeprefix("gres/"))
             if match is None:
                 self._draft.note(key, f"{part!r} is not counted here", f"{part!r} 在这里不统计")
@@ -160,8 +188,8 @@ class Needs:
                 self._draft.refuse(
                     key, value, "asks for two kinds of cards in one task", "一个任务申请了两种卡"
                 )
-            count, model = _count_and_model(match[2] or "1")
-            if count is None:
+            number, model = count_and_model(match[2] or "1")
+            if number is None:
                 self._draft.refuse(
                     key,
                     part,
@@ -169,15 +197,10 @@ class Needs:
                     "应为 gpu、gpu:N 或 gpu:型号:N",
                 )
             elif match[1] == "gpu":
-                found = Cards(count, model, key)
-            elif found is None and count:
+                found = Cards(number, model, key)
+            elif found is None and number:
                 found = Cards(1, model, key)
-                self._draft.note(
-                    key,
-                    f"{part!r}: how large a shard is, is not known here; one whole card is asked"
-                    " for",
-                    f"{part!r}：这里不知道分片的大小；申请一整张卡",
-                )
+                self._shard(key, part)
         return found
 
     def _amount(self, name: str) -> Cards | None:
@@ -185,11 +208,11 @@ class Needs:
         if value is None:
             return None
         key = (f"--{name}",)
-        match = _CARDS.fullmatch(value.strip())
-        if match is None:
+        number, model = count_and_model(value.strip())
+        if number is None:
             self._draft.refuse(key, value, "is not N or MODEL:N", "应为 N 或 型号:N")
             return None
-        return Cards(int(match[2]), match[1], key)
+        return Cards(number, model, key)
 
     def _with_constraint(self, cards: Cards | None) -> Cards | None:
         value = (self._given.get("constraint") or "").strip().strip("\"'")
@@ -204,8 +227,10 @@ class Needs:
             return Cards(cards.count, match[1].strip("_-"), cards.key)
         self._draft.note(
             key,
-            f"{value!r}: nodes have no features here; any node that fits will do",
-            f"{value!r}：这里的节点没有特性标签；任何放得下的节点均可",
+            f"{value!r} is passed over: any node that fits will do; `nodes: {{labels: [...]}}` of"
+            " the native job asks for nodes that have them",
+            f"{value!r} 不起作用：任何放得下的节点均可；原生任务的 `nodes: {{labels: [...]}}`"
+            " 可要求节点具有某些标签",
         )
         return cards
 
@@ -215,14 +240,22 @@ class Needs:
         draft = self._draft
         per_task = self._number("cpus-per-task")
         per_card = self._number("cpus-per-gpu")
-        self._number("mincpus")
+        least = self._number("mincpus")
+        if per_task is None:
+            per_task = self._task[0]
+        if per_card is not None and not cards:
+            self._without("cpus-per-gpu", "gpus")
         if per_task is None and per_card is not None and cards:
             cpus, key = per_card * cards, ("--cpus-per-gpu",)
         elif per_task is not None or per_node > 1:
             key = ("--cpus-per-task",) if per_task else ("--ntasks",)
             cpus = per_node * (per_task or 1)
-        else:
+        elif least is None:
             return None
+        else:
+            cpus, key = least, ("--mincpus",)
+        if least is not None and least > cpus:
+            cpus, key = least, ("--mincpus",)
         draft.put(("cpus",), cpus, key)
         return cpus
 
@@ -237,54 +270,19 @@ class Needs:
             if size == 0:
                 draft.note(
                     key,
-                    "0 means all memory of the node; here the memory follows the CPUs",
-                    "0 表示节点的全部内存；这里内存按 CPU 数分配",
+                    f"{value.strip()} means all memory of the node; here it follows the CPUs",
+                    f"{value.strip()} 表示节点的全部内存；这里内存按 CPU 数分配",
                 )
             elif size:
                 draft.put(("memory",), size * times, key)
 
-    def _steps(self, nodes: int, per_node: int) -> None:
+    def _steps(self, layout: Layout) -> None:
         """What srun inside the script reads: variables only Slurm's words can say."""
         env = self._draft.values["env"]
-        if self._given.get("ntasks-per-node"):
-            env["SLURM_NTASKS_PER_NODE"] = str(per_node)
-        tasks = self._given.get("ntasks")
-        if tasks or per_node != 1:
-            env["SLURM_NTASKS"] = (tasks or str(nodes * per_node)).strip()
-        for option, variable in (
-            ("cpus-per-task", "SLURM_CPUS_PER_TASK"),
-            ("gpus-per-task", "SLURM_GPUS_PER_TASK"),
-        ):
+        if layout.tasks or layout.per_node != 1:
+            env["SLURM_NTASKS"] = str(layout.tasks or layout.nodes * layout.per_node)
+        for option, variable in _SAID_AGAIN.items():
             if self._given.get(option):
                 env[variable] = self._given[option].strip()
         if not env:
             del self._draft.values["env"]
-
-
-def _count_and_model(text: str) -> tuple[int | None, str | None]:
-    """`4`, `a100` or `a100:4`; no count where it is none of them."""
-    match = _CARDS.fullmatch(text)
-    if match is not None:
-        return int(match[2]), match[1]
-    return (1, text) if _ONE_CARD.fullmatch(text) else (None, None)
-
-
-def read_memory(value: object) -> int:
-    """Bytes. A bare number is MB."""
-    match = _MEMORY.fullmatch(str(value).strip())
-    if match is None:
-        raise wrong(
-            value,
-            "is not a size; write MB, or a number with K, M, G or T",
-            "不是大小；请写 MB 数，或带 K、M、G、T 的数",
-        )
-    size = int(float(match[1]) * _UNITS[match[2].upper()])
-    if size >= 1 << 60:
-        raise Wrong(wrong(value, "is more than any machine has", "超过任何机器的内存").findings)
-    return size
-
-
-def _split(value: str) -> list[str]:
-    """Parts between commas that stand outside parentheses."""
-    parts = [match[0].strip() for match in re.finditer(r"(?:\([^()]*\)|[^,])+", value)]
-    return [part for part in parts if part]

@@ -96,10 +96,21 @@ VALUED = {
     "wckey": "",
     "wrap": "",
     **dict.fromkeys(sbatch_container.VALUED, ""),
-    # Of other plugins that clusters have: nothing of them is needed here, and files name them.
+    # Of older versions, and of other plugins that clusters have: files name them.
+    "checkpoint": "",
+    "checkpoint-dir": "",
     "ear": "",
     "ear-policy": "",
     "ear-cpufreq": "",
+    "environment": "",
+    "gpu-cmode": "",
+    "image": "",
+    "module": "",
+    "mpi": "",
+    "nvidia-compute-mode": "",
+    "uenv": "",
+    "view": "",
+    "volume": "",
 }
 FLAGS = {
     "contiguous": "",
@@ -143,6 +154,11 @@ OTHER_NAMES = {
     "gpu": "gpus",
     "jobname": "job-name",
     "walltime": "time",
+    "cpus": "cpus-per-task",
+    "name": "job-name",
+    "email": "mail-user",
+    "email-user": "mail-user",
+    "email-type": "mail-type",
 }
 """Older names and common slips."""
 
@@ -170,7 +186,8 @@ class Unreadable(ValueError):
 
 
 def split_words(text: str) -> list[str]:
-    """As sbatch splits a directive: quotes, backslashes, and '#' before a word ends the line."""
+    """As sbatch splits a directive: a backslash keeps any letter, also between quotes, and a '#'
+    that nothing keeps ends the line, also within a word."""
     if not _SPECIAL.search(text):
         return text.split()
     words: list[str] = []
@@ -181,30 +198,28 @@ def split_words(text: str) -> list[str]:
     while at < len(text):
         char = text[at]
         at += 1
-        if quote:
-            if char == quote:
-                quote = ""
-            elif char == "\\" and quote == '"' and at < len(text) and text[at] in '"\\$`':
+        if char == "\\":
+            if at < len(text):
+                begun = True
                 current.append(text[at])
                 at += 1
+        elif quote:
+            if char == quote:
+                quote = ""
             else:
                 current.append(char)
-            continue
-        if char.isspace():
+        elif char.isspace():
             if begun:
                 words.append("".join(current))
                 current, begun = [], False
-            continue
-        if char == "#" and not begun:
-            return words
-        begun = True
-        if char in "'\"":
-            quote = char
-        elif char == "\\" and at < len(text):
-            current.append(text[at])
-            at += 1
+        elif char == "#":
+            break
         else:
-            current.append(char)
+            begun = True
+            if char in "'\"":
+                quote = char
+            else:
+                current.append(char)
     if quote:
         raise Unreadable(text, "has a quote that is not closed", "引号没有闭合")
     if begun:

@@ -18,7 +18,16 @@ _TIME = re.compile(
     re.ASCII,
 )
 _NAME = re.compile(NAME_PATTERN, re.ASCII)
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
+_PLACEHOLDER = re.compile(r"[<>{}\[\]$]")
+_VARIABLE = re.compile(r"\$[A-Za-z_{(]")
 _AT_ONCE = re.compile(r"now(?:\+0+[a-z]*)?", re.ASCII | re.IGNORECASE)
+_SIGNAL = re.compile(
+    r"(?:[BR]{1,2}:)?(?:(?:SIG)?(?:HUP|INT|QUIT|ABRT|KILL|USR1|USR2|ALRM|TERM|CONT|STOP|TSTP"
+    r"|TTIN|TTOU|URG|XCPU)|[1-9]|[1-5]\d|6[0-4])(?:@\d{1,5})?",
+    re.ASCII | re.IGNORECASE,
+)
+_WHOLE = ("ALL", "NONE", "NIL")
 _ENDLESS = ("infinite", "unlimited")
 _LONGEST = 10 * 365 * 86400
 _AFTER = {
@@ -50,6 +59,7 @@ class Terms:
             "export",
             "priority",
             "get-user-env",
+            "signal",
         }
     )
 
@@ -84,13 +94,28 @@ class Terms:
         self._dependency()
         self._folder()
         self._environment()
+        self._warning()
 
     def _queue(self) -> None:
         draft, given = self._draft, self._given
         partition = (given.get("partition") or "").strip()
-        if partition:
-            first, *others = [part.strip() for part in partition.split(",")]
+        if _PLACEHOLDER.search(partition):
+            draft.note(
+                ("--partition",),
+                f"{partition[:80]!r} stands for a name that is not filled in; the job goes to the"
+                " default queue",
+                f"{partition[:80]!r} 是没有填写的名称；任务进入默认队列",
+            )
+        elif partition:
+            written, *others = [part.strip() for part in partition.split(",")]
+            first = _NOT_IN_NAMES.sub("-", written).strip("-.")[:64] or written
             draft.put(("queue",), first, ("--partition",))
+            if first != written:
+                draft.note(
+                    ("--partition",),
+                    f"{written[:80]!r} cannot be a queue's name here; the job names {first!r}",
+                    f"{written[:80]!r} 不能作为这里的队列名；任务写作 {first!r}",
+                )
             if others:
                 draft.note(
                     ("--partition",),
@@ -118,8 +143,8 @@ class Terms:
         given = self._given
         files: dict[str, Any] = {"output": given.get("output") or self._default_output()}
         for key in ("error", "input"):
-            if given.get(key):
-                files[key] = given[key]
+            if given.get(key) and given[key] != files["output"]:
+                files[key] = given[key]  # errors go with the output unless they have another file
         mode = given.get("open-mode")
         if mode is not None:
             if mode.strip().lower() not in ("append", "truncate", "a", "t"):
@@ -129,8 +154,15 @@ class Terms:
             elif mode.strip().lower().startswith("a"):
                 files["append"] = True
         self._draft.put(("files",), files, ("--output",))
-        for key in files:
+        for key, name in files.items():
             self._draft.came_from(("files", key), (f"--{key}",))
+            if isinstance(name, str) and _VARIABLE.search(name):
+                self._draft.note(
+                    (f"--{key}",),
+                    f"{name!r}: variables are not looked up in #SBATCH lines; %u is the user, %x"
+                    " the job's name, %j its number",
+                    f"{name!r}：#SBATCH 行中的变量不会展开；%u 是用户，%x 是任务名，%j 是任务编号",
+                )
 
     def _default_output(self) -> str:
         return "slurm-%A_%a.out" if "array" in self._given else "slurm-%j.out"
@@ -139,7 +171,7 @@ class Terms:
         value = self._given.get("array")
         if value is None:
             return
-        text = "".join(value.split())
+        text = "".join(value.split()).replace("[", "").replace("]", "")  # as squeue prints it
         head, percent, limit = text.partition("%")
         if head.isdigit():
             text = f"{head}-{head}{percent}{limit}"  # one number is one index, not a count
@@ -195,7 +227,7 @@ class Terms:
 
     def _environment(self) -> None:
         value = self._given.get("export")
-        if value is None or value.strip() in ("ALL", "NONE", "NIL", ""):
+        if value is None or value.strip().upper() in ("", *_WHOLE):
             return
         draft, key = self._draft, ("--export",)
         named: dict[str, str] = {}
@@ -203,7 +235,7 @@ class Terms:
             name, equals, content = part.strip().partition("=")
             if equals:
                 named[name] = content
-            elif name not in ("ALL", "NONE", "NIL"):
+            elif name.upper() not in _WHOLE:
                 draft.note(
                     key,
                     f"{name} is taken along only by the command sbatch",
@@ -213,6 +245,29 @@ class Terms:
         if env:
             known = draft.values.setdefault("env", {})
             known.update(env)
+
+    def _warning(self) -> None:
+        """`srun` and whoever runs the script send it: they are told by a variable."""
+        value = (self._given.get("signal") or "").strip()
+        if not value:
+            return
+        draft, key = self._draft, ("--signal",)
+        match = _SIGNAL.fullmatch(value)
+        if match is None:
+            draft.refuse(
+                key,
+                value,
+                "is not [B:]SIGNAL[@SECONDS], such as B:USR1@120",
+                "应为 [B:]信号[@秒数]，例如 B:USR1@120",
+            )
+            return
+        draft.values.setdefault("env", {})["SLURM_JOB_SIGNAL"] = value.upper()
+        if "time_limit" not in draft.values:
+            draft.note(
+                key,
+                f"{value!r}: is sent before a time limit, and --time gives none",
+                f"{value!r}：在时间上限之前发送，但没有用 --time 给出上限",
+            )
 
 
 def read_time(value: object) -> float:

@@ -16,9 +16,12 @@ import os
 import signal
 import termios
 from collections.abc import Callable
-from typing import Any
 
 from danlu.engines.local.keeper import cgroup, linux
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _RESET = tuple(

@@ -7,9 +7,12 @@ import os
 import select
 import socket
 from collections.abc import Iterable
-from typing import Any
 
 from danlu.engines.local.keeper import cgroup, frames, session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Inputs:

@@ -14,7 +14,6 @@ import os
 import select
 import signal
 import time
-from typing import Any
 
 from danlu.engines.local.keeper import (
     cgroup,
@@ -29,6 +28,10 @@ from danlu.engines.local.keeper import (
     tree,
 )
 from danlu.engines.local.keeper.birth import Around, Start
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _PIPE = 1 << 20
 _TERM, _CONT = int(signal.SIGTERM), int(signal.SIGCONT)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import ctypes
 import os
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000

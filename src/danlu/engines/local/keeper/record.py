@@ -12,7 +12,10 @@ import json
 import os
 import zlib
 from json.encoder import encode_basestring_ascii as _quote
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CLAIM = (0, 1024)
 STATUS = (1024, 2048)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any
 
 from danlu.engines.local.keeper import linux
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _SKIPPED = frozenset({"proc", "lost+found"})
 

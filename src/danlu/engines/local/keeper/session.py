@@ -13,9 +13,12 @@ import select
 import signal
 import socket
 import termios
-from typing import Any
 
 from danlu.engines.local.keeper import cgroup, command, frames
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _PIECE = 64 * 1024
 _PENDING_LIMIT = 256 * 1024

@@ -18,12 +18,15 @@ import signal
 import socket
 import struct
 import time
-from typing import Any, NoReturn
 
 from danlu.engines.local.keeper import cgroup, linux, record, trial
 from danlu.engines.local.keeper.birth import Around, Start, begin
 from danlu.engines.local.keeper.keeper import keep, profile
 from danlu.engines.local.keeper.reserve import Given, Reserve, offer, wait
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 LENGTH = struct.Struct("!I")
 _LOCK_PATIENCE = 1.0

@@ -1,0 +1,153 @@
+"""An image of one's own, as guide 001 prints the way: a Dockerfile, the lab's registry, a job.
+
+Replaced are hosts, people and the names of images, by pattern. The image that is built upon is a
+real Debian with pip in a registry of the test's own, which stands for the world's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api.lab import Lab
+from tests.api.society import Society
+from tests.cli.person import Terminal
+from tests.containers.conftest import docker_daemon  # noqa: F401
+from tests.dialects.desk import Desk
+from tests.dialects.printed import Guide, commands
+from tests.support.containers import ContainerDaemon
+from tests.support.debian import debian
+from tests.support.folders import let_in
+from tests.support.registry import PASSWORD, USER, Registry
+from tests.support.server import DanluServer
+
+LAB = """
+[engine]
+containers = "docker"
+container_socket = "{socket}"
+
+[registries."{registry}"]
+user = "{user}"
+password_file = "{password}"
+plain_http = true
+"""
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+BUILDING = 600
+
+
+@pytest.fixture(scope="module")
+def guide() -> Guide:
+    return Guide("001")
+
+
+@pytest.fixture(scope="module")
+def registry() -> Iterator[Registry]:
+    """The lab's."""
+    registry = Registry(password=True)
+    yield registry.start()
+    registry.remove()
+
+
+@pytest.fixture(scope="module")
+def world(
+    guide: Guide,
+    docker_daemon: ContainerDaemon,  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Registry]:
+    """Has the image that the guide pulls."""
+    files = debian(tmp_path_factory.mktemp("debian") / "files.tar", "python3-pip")
+    registry = Registry()
+    _, _, name = _pulled(guide).partition("/")
+    registry.add(name.partition(":")[0], [files], tag=name.partition(":")[2])
+    yield registry.start()
+    registry.remove()
+
+
+@pytest.fixture
+def desk(
+    docker_daemon: ContainerDaemon,  # noqa: F811
+    registry: Registry,
+    tmp_path: Path,
+) -> Iterator[Desk]:
+    password = let_in(tmp_path) / "registry-password"
+    password.write_text(PASSWORD)
+    password.chmod(0o600)
+    text = LAB.format(
+        socket=docker_daemon.socket, registry=registry.host, user=USER, password=password
+    )
+    server = DanluServer(tmp_path / "data", text).start(timeout=120)
+    (tmp_path / "desk").mkdir()
+    desk = Desk(server, let_in(tmp_path / "desk"))
+    (desk.bin / "docker").symlink_to(docker_daemon.client_command()[0])
+    yield desk
+    server.cleanup()
+
+
+def _pulled(guide: Guide) -> str:
+    """The image that comes from elsewhere."""
+    (found,) = re.findall(r"^docker pull (\S+)$", guide.block("docker pull"), re.MULTILINE)
+    return str(found)
+
+
+def test_an_image_is_built_pushed_to_the_labs_registry_and_jobs_run_in_it(
+    desk: Desk,
+    guide: Guide,
+    registry: Registry,
+    world: Registry,
+    docker_daemon: ContainerDaemon,  # noqa: F811
+) -> None:
+    env = {
+        "DOCKER_HOST": f"unix://{docker_daemon.socket}",
+        "DOCKER_CONFIG": str(desk.folder / ".docker"),
+        "DOCKER_BUILDKIT": "0",
+    }
+
+    (login,) = commands(guide.block("docker login"))
+    login = re.sub(r"login \S+( +-u +)\S+", rf"login {registry.host}\g<1>{USER}", login)
+    with Terminal("bash", "-c", login, env={**desk.env, **env}) as person:
+        person.read_until("Password: ")
+        person.type(f"{PASSWORD}\n")
+        assert person.end() == 0, person.seen
+
+    pull, tag, push = commands(guide.block("docker pull"))
+    _, _, name = _pulled(guide).partition("/")
+    elsewhere = f"{world.host}/{name}"
+    ours = f"{registry.host}/{push.rpartition('/')[2].lower()}"
+    done = desk.shell(pull.replace(_pulled(guide), elsewhere), env=env, patience=BUILDING)
+    assert done.returncode == 0, done.stderr
+
+    (desk.folder / "image").mkdir()
+    text = guide.block("FROM ", "openssh-server")
+    text, times = re.subn(r"(?m)^(FROM )\S+$", rf"\g<1>{elsewhere}", text)
+    assert times == 1
+    desk.file("image/Dockerfile", text)
+    proxies = " ".join(f"--build-arg {name}" for name in PROXIES if name in os.environ)
+    build = f"docker build --network host {proxies} -t {elsewhere} image"
+    done = desk.shell(build, env=env, patience=BUILDING)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    for line in (tag, push):
+        line = line.replace(_pulled(guide), elsewhere).replace(push.split()[-1], ours)
+        done = desk.shell(line, env=env, patience=BUILDING)
+        assert done.returncode == 0, done.stderr
+    docker_daemon.drop_image(ours)
+    assert not docker_daemon.has_image(ours)
+
+    society = Society(Lab(desk.server))
+    who = {"DANLU_TOKEN": society.person().token}
+    script = "grep ^PasswordAuthentication /etc/ssh/sshd_config; command -v sudo; ls /usr/sbin/sshd"
+    done = desk.danlu("run", "--image", ours, "--", "sh", "-c", script, env=who)
+    assert done.stdout.splitlines() == [
+        "PasswordAuthentication yes",
+        "/usr/bin/sudo",
+        "/usr/sbin/sshd",
+    ], done.stderr
+    done = desk.danlu(
+        "run", "--image", ours, "--", "python3", "-c", "import ipykernel; print('there')", env=who
+    )
+    assert (done.returncode, done.stdout) == (0, "there\n"), done.stderr
+    society.close()

@@ -1,0 +1,10 @@
+#!/bin/bash -l
+#SBATCH --job-name=elsewhere
+#SBATCH --partition=grete:shared
+#SBATCH --gres=gpu:2
+#SBATCH --constraint=gpu=H100
+#SBATCH --mem=MaxMemPerNode
+#SBATCH --environment=/users/alice/pytorch.toml
+#SBATCH --uenv=prgenv/24.11:v1
+#SBATCH --view=modules
+srun ./train

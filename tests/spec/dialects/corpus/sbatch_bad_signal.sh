@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH --time=10 --signal=USR3@120
+srun python train.py
