@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from danlu.api.faults import fault_words
+from danlu.spec.refs import NAME_PATTERN
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,13 @@ from danlu.api.faults import fault_words
             {"pattern": "^-?(name|state)$"},
             "must be one of: name, state; with - in front, the other way round",
             "前面加 - 则倒序",
+        ),
+        (
+            "string_pattern_mismatch",
+            {"pattern": f"^{NAME_PATTERN}$"},
+            "is not a name; write 1 to 64 letters, digits, '_', '.' or '-', beginning with a "
+            "letter, a digit or '_'",
+            "不是名称",
         ),
         ("literal_error", {"expected": "'a' or 'b'"}, "must be one of: a, b", "只能是：a, b"),
     ],

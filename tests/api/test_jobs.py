@@ -197,6 +197,8 @@ def test_stopping_what_has_ended_changes_nothing(lab: Lab) -> None:
     after = lab.show(job)
     assert (after["reason"], after["exit_code"]) == ("exit_code", 3)
     assert lab.kinds(job)[-1] == "ended"
+    told = lab.get("/audit", act="job.stopped", thing=job["ref"])["lines"]
+    assert told == [], "nobody stopped it"
 
 
 def test_a_job_that_fails_and_is_tried_again_and_again_can_be_stopped(lab: Lab) -> None:

@@ -109,6 +109,14 @@ def test_following_a_job_that_never_starts_ends_with_it(lab: Lab) -> None:
         assert answer.read() == b""
 
 
+def test_an_attempt_that_never_was_is_told_so(lab: Lab) -> None:
+    job = lab.run("echo once")
+    assert lab.log(job, attempt=1) == b"once\n"
+    answer = lab.http.get(f"/jobs/{job['id']}/logs", params={"attempt": 2})
+    assert answer.status_code == 404
+    assert f"There is no attempt 2 of {job['ref']}" in answer.text
+
+
 def test_following_goes_on_with_the_next_attempt(lab: Lab, tmp_path: Path) -> None:
     go = tmp_path / "go"
     command = f"echo begin $DANLU_ATTEMPT; {wait_for_file(go)}; echo end; [ $DANLU_ATTEMPT = 3 ]"

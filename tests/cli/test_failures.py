@@ -67,6 +67,13 @@ def test_a_name_that_is_empty_names_no_job(command: str) -> None:
     assert "There is no job" in done.stderr
 
 
+@pytest.mark.parametrize("token", ["坏", "two\nlines"])
+def test_what_cannot_be_a_token_is_told_as_such(token: str) -> None:
+    done = danlu("jobs", "--token", token, DANLU_SERVER="http://127.0.0.1:1")
+    assert done.returncode == 4
+    assert "This is no token" in done.stderr
+
+
 def test_without_a_server_it_says_how_to_get_one() -> None:
     done = danlu("jobs")
     assert done.returncode == 1
@@ -106,6 +113,20 @@ def test_a_server_that_answers_nonsense_is_told_about(content: bytes, said: str)
     assert done.returncode == 1
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_server_without_tls_and_certificates_that_cannot_be_used_are_told_apart() -> None:
+    def plain_http(link: socket.socket) -> None:
+        link.recv(65536)
+        link.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with serving(plain_http) as server:
+        url = server.url.replace("http:", "https:")
+        plain = danlu("jobs", DANLU_SERVER=url, DANLU_TOKEN="t")
+        missing = danlu("jobs", DANLU_SERVER=url, DANLU_TOKEN="t", DANLU_CA_FILE="/nonexistent")
+    assert plain.returncode == missing.returncode == 1
+    assert "speaks no TLS" in plain.stderr and "danlu up" not in plain.stderr
+    assert "DANLU_CA_FILE cannot be used: No such file" in missing.stderr
 
 
 def test_an_answer_of_another_shape_is_our_mistake_and_no_traceback() -> None:

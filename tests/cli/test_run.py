@@ -117,6 +117,8 @@ def test_what_cannot_be_run_is_told_on_stderr(server: DanluServer) -> None:
     done = server.cli("run", "--", "no-such-program-here")
     assert done.returncode == 127
     assert b"Command not found: no-such-program-here" in done.stderr
+    chinese = server.cli("run", "--lang", "zh", "--", "no-such-program-here").stderr.decode()
+    assert "：找不到命令：no-such-program-here。" in chinese, "one sentence after the other"
     assert b"PATH" in done.stderr
 
 

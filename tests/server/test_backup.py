@@ -339,6 +339,10 @@ def test_a_folder_can_be_backed_up_without_a_server(make: Make, tmp_path: Path) 
     looked = server.cli("restore", "--check", str(file))
     assert looked.returncode == 0
     assert b"1 jobs" in looked.stdout
+    told = json.loads(server.cli("restore", "--check", str(file), "--json").stdout)
+    assert (told["rows"]["jobs"], told["logs"], told["database"]) == (1, 1, "sqlite")
+    again = server.cli("backup", str(tmp_path / "again.backup"), *folder, "--json")
+    assert json.loads(again.stdout)["size"] == (tmp_path / "again.backup").stat().st_size
     nowhere = server.cli("backup", str(file), "--data", str(tmp_path / "nowhere"))
     assert nowhere.returncode == 2
 

@@ -298,6 +298,6 @@ def test_what_nodes_gpus_and_cluster_show_is_the_same(lab: Lab) -> None:
     assert [card for node in nodes for card in node["gpus"]] == cards["gpus"]
     assert len(cards["gpus"]) == cluster["gpus"]["total"] == 4
     text = danlu(lab, "cluster")
-    assert "2 jobs run, 0 wait" in text
+    assert "Jobs: 2 running, 0 waiting" in text
     assert json.loads(danlu(lab, "cluster", "--json")) == cluster
     assert "合计" in danlu(lab, "cluster", "--lang", "zh")

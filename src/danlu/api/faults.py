@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from danlu.spec.refs import NAME_PATTERN
+
 Pair = tuple[str, str]
 
 _WORDS: dict[str, Pair] = {
@@ -38,15 +40,23 @@ _WORDS: dict[str, Pair] = {
     "too_short": ("must have at least {min_length} entries", "至少要有 {min_length} 项"),
     "too_long": ("may have at most {max_length} entries", "最多 {max_length} 项"),
 }
+_FORMS: dict[str, Pair] = {
+    f"^{NAME_PATTERN}$": (
+        "is not a name; write 1 to 64 letters, digits, '_', '.' or '-', beginning with a letter, a "
+        "digit or '_'",
+        "不是名称；请写 1 到 64 个字母、数字、'_'、'.' 或 '-'，以字母、数字或 '_' 开头",
+    ),
+}
 _CHOICE = re.compile(r"\^(-\?)?\(([\w|-]+)\)\$")
 
 
 def fault_words(kind: str, context: Mapping[str, Any]) -> Pair:
     """Empty for a kind that has no words of its own."""
     if kind == "string_pattern_mismatch":
-        choice = _CHOICE.fullmatch(str(context.get("pattern", "")))
+        pattern = str(context.get("pattern", ""))
+        choice = _CHOICE.fullmatch(pattern)
         if choice is None:
-            return "", ""
+            return _FORMS.get(pattern, ("", ""))
         listed = choice[2].replace("|", ", ")
         en, zh = f"must be one of: {listed}", f"只能是：{listed}"
         if choice[1]:

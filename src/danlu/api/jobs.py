@@ -189,11 +189,14 @@ async def stop(
     rows = await to_change(our, asks.who, ref)
     order = order or StopOrder()
     grace = 0.0 if order.now else order.grace
+    stopped = []
     for row in rows:
         job = our.controller.rooms.jobs.get(row.id)
         if job is not None:
             await our.controller.stop(job, asks.name, grace)
-    await _note(our, asks, "job.stopped", rows)
+            stopped.append(row)
+    if stopped:  # who stops what has ended has done nothing worth a line
+        await _note(our, asks, "job.stopped", stopped)
     fresh = [await our.lookup.job(row.id) or row for row in rows]
     return {"jobs": [job_view(row) for row in fresh], "next": None}
 

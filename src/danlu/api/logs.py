@@ -35,6 +35,8 @@ async def _wanted(
         tasks = from_values(row.spec).tasks
     if task >= tasks:
         raise not_found(f"task {task} in {row.ref}", f"子任务 {task}（{row.ref}）")
+    if attempt is not None and row.state.final and attempt > row.attempt:
+        raise not_found(f"attempt {attempt} of {row.ref}", f"第 {attempt} 次尝试（{row.ref}）")
     return Wanted(row, task, stream, attempt)
 
 

@@ -12,7 +12,7 @@ from danlu.cli.texts import pick, t
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from danlu.cli.jobfile import JobFile
-    from danlu.sdk.errors import ApiError
+    from danlu.sdk.errors import ApiError, Unreachable
 
 
 class Failure(Exception):
@@ -70,7 +70,7 @@ def _explain_server(error: BaseException) -> int:
     if isinstance(error, errors.ApiError):
         return explain_api(error)
     if isinstance(error, errors.Unreachable):
-        complain(t("server.unreachable", where=error.where, cause=error.cause))
+        complain(t(_why_unreachable(error), where=error.where, cause=error.cause))
         return codes.TROUBLE
     if isinstance(error, errors.Lost):
         complain(t("server.lost", where=error.where, cause=error.cause))
@@ -94,6 +94,19 @@ def _explain_server(error: BaseException) -> int:
         return codes.TROUBLE
     complain(t("internal", kind=type(error).__name__, cause=str(error)))
     return codes.INTERNAL
+
+
+def _why_unreachable(error: Unreachable) -> str:
+    """A server that is there but cannot be trusted, or speaks no TLS, needs another advice."""
+    cause = str(error.cause)
+    if "CERTIFICATE_VERIFY_FAILED" in cause:
+        return "server.untrusted"
+    if "WRONG_VERSION_NUMBER" in cause:
+        return "server.no_tls"
+    named = os.environ.get("DANLU_CA_FILE") and error.where.startswith("https:")
+    if named and ("NO_CERTIFICATE" in cause or "No such file" in cause):
+        return "server.ca_file"
+    return "server.unreachable"
 
 
 def explain_api(error: ApiError, file: JobFile | None = None) -> int:

@@ -34,7 +34,13 @@ class Session:
             from danlu.sdk.client import Client
 
             where = self.where
-            self._client = Client(where.server, where.token or "", ca_file=where.ca_file)
+            token = where.token or ""
+            if not (token.isascii() and token.isprintable()):
+                from danlu.cli import codes
+                from danlu.cli.failure import Failure
+
+                raise Failure("server.bad_token", codes.DENIED)
+            self._client = Client(where.server, token, ca_file=where.ca_file)
         return self._client
 
     def print_json(self, value: Any) -> int:

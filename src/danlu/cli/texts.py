@@ -53,7 +53,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "down.done": ("The server at {server} stops", "服务 {server} 正在停止"),
     "down.nothing": ("No task is running", "没有正在运行的任务"),
     "down.running": (
-        "{count} jobs go on without it; danlu up takes them up again:",
+        "Jobs that go on without it: {count}. danlu up takes them up again:",
         "{count} 个任务继续运行；danlu up 会重新接管它们：",
     ),
     "exec.cut": ("the connection ended", "连接中断"),
@@ -245,6 +245,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{name} is set; danlu run --secret VARIABLE={name} gives it to a job",
         "{name} 已设置；danlu run --secret VARIABLE={name} 可交给任务",
     ),
+    "run.ended": ("{ref}: {reason}", "{ref}：{reason}"),
+    "run.ended_advice": ("{ref}: {reason}. {advice}", "{ref}：{reason}。{advice}"),
     "server.bad_address": (
         "{address!r} is no server's address; write http://host:port, https://host or unix:/path",
         "{address!r} 不是服务地址；请写 http://主机:端口、https://主机 或 unix:/路径",
@@ -260,6 +262,23 @@ TEXTS: dict[str, tuple[str, str]] = {
     "server.login": (
         "danlu login gets a valid token",
         "运行 danlu login 获取有效令牌",
+    ),
+    "server.bad_token": (
+        "This is no token: it holds characters that none has. Copy it once more, or danlu login",
+        "这不是令牌：含有令牌不会有的字符。请重新复制，或运行 danlu login",
+    ),
+    "server.ca_file": (
+        "The certificates of DANLU_CA_FILE cannot be used: {cause}. Name a file in PEM",
+        "无法使用 DANLU_CA_FILE 指定的证书：{cause}。请指定 PEM 格式的文件",
+    ),
+    "server.no_tls": (
+        "{where} speaks no TLS ({cause}). Write http:// instead of https://",
+        "{where} 不使用 TLS（{cause}）。请把 https:// 改成 http://",
+    ),
+    "server.untrusted": (
+        "{where} is not trusted: {cause}. If its certificate is your own: "
+        "DANLU_CA_FILE=cert.pem danlu ...",
+        "{where} 的证书不受信任：{cause}。如果是自己的证书：DANLU_CA_FILE=cert.pem danlu ...",
     ),
     "server.lost": (
         "The connection to {where} broke off ({cause}); what was asked may have been done",

@@ -10,8 +10,8 @@ SCHEDULING: dict[str, tuple[str, str]] = {
     "cluster.head_total": ("CARDS", "卡数"),
     "cluster.head_used": ("USED", "占用"),
     "cluster.jobs": (
-        "{running} jobs run, {waiting} wait",
-        "{running} 个任务运行，{waiting} 个等待",
+        "Jobs: {running} running, {waiting} waiting",
+        "任务：{running} 个运行，{waiting} 个等待",
     ),
     "cluster.lent": (
         "{count} of the cards in use are lent: another group has a right to them",

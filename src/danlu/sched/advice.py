@@ -16,7 +16,7 @@ def change_words(suggestion: Suggestion) -> Pair:
     n = suggestion.numbers
     if suggestion.kind is SuggestionKind.SPLIT:
         return (
-            f"{n['tasks']} x {n['cards']} cards, distributed",
+            f"{n['tasks']} x {n['cards']} card{'' if n['cards'] == 1 else 's'}, distributed",
             f"分布式 {n['tasks']} × {n['cards']} 卡",
         )
     if suggestion.kind is SuggestionKind.FEWER_CARDS:

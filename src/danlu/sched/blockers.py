@@ -80,6 +80,8 @@ def never(snapshot: Snapshot, job: Waiting, shape: TaskShape, only: Only) -> Cau
         left = [node for node in nodes if _suits(node, shape, static)]
         if asked and not left:
             numbers: Numbers = {"asked": ", ".join(sorted(asked)), "queue": job.queue}
+            if len(nodes) < len(snapshot.nodes):
+                numbers["chosen"] = True  # others might have it
             return Cause(kind, Basis.VERIFIED, numbers)
         nodes = left
     need = Need(shape)

@@ -132,16 +132,23 @@ def _kind_limited(n: Numbers) -> Pair:
 
 
 def _label_absent(n: Numbers) -> Pair:
+    which_en, which_zh = _which(n)
     return (
-        f"Never here: no node has the label {n['asked']}",
-        f"无法运行：没有节点带有标签 {n['asked']}",
+        f"Never here: no node{which_en} has the label {n['asked']}",
+        f"无法运行：{which_zh}没有节点带有标签 {n['asked']}",
     )
 
 
+def _which(n: Numbers) -> Pair:
+    """Of all nodes, or of those that its queue and its own choice leave."""
+    return (" it may use", "它可用的节点中") if n.get("chosen") else ("", "")
+
+
 def _volume_absent(n: Numbers) -> Pair:
+    which_en, which_zh = _which(n)
     return (
-        f"Never here: no node has the volume {n['asked']}",
-        f"无法运行：没有节点挂有存储卷 {n['asked']}",
+        f"Never here: no node{which_en} has the volume {n['asked']}",
+        f"无法运行：{which_zh}没有节点挂有存储卷 {n['asked']}",
     )
 
 
@@ -206,6 +213,11 @@ def _cluster_full(n: Numbers) -> Pair:
         need_en, need_zh = f"{tasks} x {cards} cards", f"{tasks} × {cards} 卡"
     else:
         need_en, need_zh = _cards(cards), f"{cards} 卡"
+    if n.get("nodes") == 0:
+        return (
+            f"Needs {need_en}: no node that it may use takes new work",
+            f"需 {need_zh}：它可用的节点都不接受新任务",
+        )
     return (
         f"Needs {need_en}: every {model}card{where_en} is in use",
         f"需 {need_zh}：{where_zh}{model}卡全部占用",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--data", help="the data folder")
     parser.add_argument("--config", help="danlu.toml")
     parser.add_argument("--homes", action="store_true", help="the users' own folders, too")
+    parser.add_argument("--json", action="store_true")
     parser.set_defaults(host=None, port=None)
     options = parser.parse_args(argv)
     try:
@@ -34,6 +36,9 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(error.en, error.zh)
     except OSError as error:
         return _fail(f"The backup failed: {error}", f"备份失败：{error}")
+    if options.json:
+        print(json.dumps({"file": options.file, "size": size}))
+        return 0
     shown = format_size(size)
     print(say(f"{options.file}: {shown}, whole", f"{options.file}：{shown}，完整"))
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 import time
@@ -34,6 +35,9 @@ def main(argv: list[str] | None = None) -> int:
         head, listed = archive.read(options.file)
         _known_version(head)
         if options.check:
+            if options.json:
+                print(json.dumps({**head, **listed["totals"]}, ensure_ascii=False))
+                return 0
             _print_contents(head, listed["totals"])
             return 0
         done = _restore(options, head)
@@ -58,7 +62,12 @@ def main(argv: list[str] | None = None) -> int:
             f"The backup cannot be restored: {error}. Nothing was changed",
             f"无法恢复备份：{error}。未做任何更改",
         )
-    _print_done(done)
+    if options.json:
+        aside = None if done.aside is None else str(done.aside)
+        told = {"made_at": done.made_at, "rows": done.rows, "logs": done.logs, "homes": done.homes}
+        print(json.dumps({**told, "running": done.running, "aside": aside}))
+    else:
+        _print_done(done)
     return 0
 
 
@@ -69,6 +78,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--config", help="danlu.toml")
     parser.add_argument("--force", action="store_true", help="move aside what is there")
     parser.add_argument("--check", action="store_true", help="only look whether it is whole")
+    parser.add_argument("--json", action="store_true")
     parser.set_defaults(host=None, port=None)
     return parser.parse_args(argv)
 

@@ -194,7 +194,7 @@ def _banner(
     )
     if running:
         lines.append(
-            say(f"  {running} running jobs were adopted", f"  接管了 {running} 个运行中的任务")
+            say(f"  running jobs adopted: {running}", f"  接管了 {running} 个运行中的任务")
         )
     if password is not None:
         lines.append(say(f"  admin's name: {ADMIN}", f"  管理员：{ADMIN}"))

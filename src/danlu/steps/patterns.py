@@ -1,4 +1,4 @@
-"""File names with % in them, as Slurm writes them."""
+"""File names with % in them, as Slurm writes them; in Danlu's words where Slurm's are not set."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ _NO_ARRAY = "4294967294"
 
 
 def expand(pattern: str, env: Mapping[str, str], task: int = 0, step: str = "batch") -> str:
-    job = env.get("SLURM_JOB_ID", "0")
-    name = env.get("SLURM_JOB_NAME", "job")
-    node = env.get("SLURMD_NODENAME", "")
+    number = env.get("DANLU_JOB", "0").rpartition("-")[2]  # owner/name-3, owner/name-3.7
+    job = env.get("SLURM_JOB_ID", number)
+    name = env.get("SLURM_JOB_NAME") or env.get("DANLU_JOB_NAME", "job")
+    node = env.get("SLURMD_NODENAME") or env.get("DANLU_NODE", "")
     values = {
         "%": "%",
-        "A": env.get("SLURM_ARRAY_JOB_ID", job),
-        "a": env.get("SLURM_ARRAY_TASK_ID", _NO_ARRAY),
+        "A": env.get("SLURM_ARRAY_JOB_ID", job.partition(".")[0]),
+        "a": env.get("SLURM_ARRAY_TASK_ID") or env.get("DANLU_ARRAY_INDEX", _NO_ARRAY),
         "J": job if step == "batch" else f"{job}.{step}",
         "j": job,
         "N": node,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def backup(session: Session, args: Args) -> int:
     """From the server; with a data folder or a configuration named, from the folder itself."""
     if args.get("data") is not None or args.get("config") is not None:
-        become("danlu.server.backup", args, json=False)
+        become("danlu.server.backup", args, session.json)
     path = args.words[0]
     length = _save(path, session.client.backup(homes=args.flag("homes")))
     if session.json:
@@ -34,7 +34,7 @@ def backup(session: Session, args: Args) -> int:
 
 
 def restore(session: Session, args: Args) -> NoReturn:
-    become("danlu.server.restore", args, json=False)
+    become("danlu.server.restore", args, session.json)
 
 
 def _save(path: str, pieces: Iterable[bytes]) -> int:

@@ -128,7 +128,8 @@ def _outcome(job: model.Job, quiet: bool, interrupted: bool) -> int:
     if job["state"] != "succeeded" and not quiet:
         advice = pick(job, "advice") if job.get("reason") not in ("exit_code", "signal") else ""
         reason = pick(job, "reason") or t(f"state.{job['state']}")
-        say(f"{job['ref']}: {reason}" + (f". {advice}" if advice else ""))
+        key = "run.ended_advice" if advice else "run.ended"
+        say(t(key, ref=job["ref"], reason=reason, advice=advice))
     if code is not None:
         return code & 0xFF if job["state"] == "succeeded" or code else codes.NEVER_RAN
     if job["state"] == "succeeded":
