@@ -229,7 +229,7 @@ def test_anothers_installer_and_settings_serve_who_may_read_them(
     theirs = f"/mnt/share/{group}/{author.name}"
 
     copy = guide.block("cp ", ".condarc")
-    homes = re.findall(r"(\S+)/\.condarc", *commands(copy))
+    homes = re.findall(r"(\S+)/\.condarc", commands(copy)[0])
 
     def here(block: str) -> str:
         (line,) = commands(block)

@@ -81,13 +81,13 @@ def _mirrors(suite: str) -> list[str]:
 
 def _pip() -> str:
     # As in older images, packages may go into the system. What only takes time is left out.
-    lines = ["[global]", "break-system-packages = true", "no-compile = true", "no-cache-dir = true"]
+    found = {"break-system-packages": "true", "no-compile": "true", "no-cache-dir": "true"}
     for line in _said(sys.executable, "-m", "pip", "config", "list"):
         name, _, value = line.partition("=")
         key = name.rpartition(".")[2].removeprefix("default-")
         if key in _PIP_KEYS:
-            lines.append(f"{key} = {value.strip(chr(39))}")
-    return "\n".join(dict.fromkeys(lines)) + "\n"
+            found.setdefault(key, value.strip("'"))  # variables come first, and win
+    return "[global]\n" + "".join(f"{key} = {value}\n" for key, value in found.items())
 
 
 def _said(*words: str) -> list[str]:
