@@ -12,6 +12,7 @@ from bench import backfill, fragments, tenants
 from bench import eta as estimates
 from danlu.sched.api import Policy, QueuePolicy
 from danlu.server.settings import load
+from tests.support.folders import let_in
 from tests.support.server import DanluServer
 
 CONFIGS = {
@@ -46,16 +47,20 @@ def test_a_server_that_runs_them_starts_everybody_and_says_when(name: str, tmp_p
     rules = f"[queues.default]\n{CONFIGS[name][0]}\n"
     share = SHARE if 'order = "fair"' in rules else ""
     server = DanluServer(tmp_path / "data", rules + share + NODES).start()
+    gate = let_in(tmp_path) / "gate"
+    command = f"until [ -e {gate} ]; do sleep 0.05; done"
     try:
         jobs = [
-            {"name": f"j{i}", "command": ["sleep", "0.2"], "cpus": 1 + i % 2, "time_limit": "60s"}
+            {"name": f"j{i}", "command": command, "cpus": 1 + i % 2, "time_limit": "60s"}
             for i in range(6)
         ]
         ids = [server.post("/jobs", job)["jobs"][0]["id"] for job in jobs]
         waiting = [job for job in map(server.get, _paths(ids)) if job["state"] == "queued"]
+        assert waiting
         for job in waiting:
             found = server.get(f"/jobs/{job['id']}/why")
             assert found["eta"] is not None
+        gate.touch()
         ended = _when_ended(server, ids)
         assert [job["state"] for job in ended] == ["succeeded"] * len(ids)
     finally:

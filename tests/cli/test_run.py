@@ -124,10 +124,10 @@ def test_what_cannot_be_run_is_told_on_stderr(server: DanluServer) -> None:
 
 def test_a_job_that_waits_says_why_and_starts_when_it_can(server: DanluServer) -> None:
     hog = server.submit(name="hog", command=["sleep", "600"], gpus="4:RTX3090")
-    job = start(server, "run", "-n", "waits", "-g", "2:RTX3090", "--", "echo", "started")
+    job = start(server, "run", "-n", "second", "-g", "2:RTX3090", "--", "echo", "started")
     assert job.stderr
     first = job.stderr.readline().decode()
-    assert first == f"danlu: admin/waits-1: {server.get('/jobs/waits-1/why')['sentence_en']}\n"
+    assert first == f"danlu: admin/second-1: {server.get('/jobs/second-1/why')['sentence_en']}\n"
     server.post(f"/jobs/{hog['id']}/stop", {"now": True})
     out, _ = job.communicate()
     assert (job.returncode, out) == (0, b"started\n")

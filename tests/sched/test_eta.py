@@ -10,6 +10,7 @@ from danlu.sched.api import (
     Eta,
     EtaBasis,
     Policy,
+    QueuePolicy,
     Quota,
     Quotas,
     Running,
@@ -145,3 +146,28 @@ def test_who_stays_back_for_others_is_not_told_that_he_starts_now() -> None:
     assert told(snapshot, "first").p50 == 500.0
     assert told(snapshot, "a").p50 == 600.0
     assert told(snapshot, "a", Policy(backfill=False)).p50 == 600.0
+
+
+def test_an_element_over_its_array_s_limit_starts_when_others_have_ended() -> None:
+    elements = [
+        replace(job(name, "1", number, time_limit=50.0), array="x", array_limit=2, name="sweep")
+        for number, name in enumerate("abc", 1)
+    ]
+    running = [
+        replace(holds(f"r{end}", 1, float(end), "u"), name="sweep", ref=f"u/sweep[{end}]")
+        for end in (100, 200)
+    ]
+    snapshot = cluster("n1 8x3090 -2", *elements, running=tuple(running), array_active={"x": 2})
+    assert [told(snapshot, name).p50 for name in "abc"] == [100.0, 150.0, 200.0]
+    assert told(snapshot, "a").after == "u/sweep[100]"
+
+
+def test_who_may_not_use_cards_that_are_others_by_right_is_told_when_something_changes() -> None:
+    snapshot = cluster(
+        "n1 4x3090 -2",
+        job("a", "1", 1),
+        running=(holds("r", 2, 500.0),),
+        quotas=Quotas(groups={"vision": Quota(guaranteed=2000)}),
+    )
+    eta = told(snapshot, "a", Policy(queues={"default": QueuePolicy(lend=False)}))
+    assert (eta.p50, eta.after) == (500.0, "bob/r")

@@ -284,7 +284,7 @@ def test_giving_back_what_was_taken_leaves_no_trace(
 
 @given(clusters(), policies)
 @settings(max_examples=60, deadline=None)
-def test_every_waiting_job_has_causes_and_every_suggestion_is_true(
+def test_every_waiting_job_has_causes_an_estimate_and_true_suggestions(
     snapshot: Snapshot, policy: Policy
 ) -> None:
     begun = {start.job_id for start in decide(snapshot, policy).starts}
@@ -292,6 +292,9 @@ def test_every_waiting_job_has_causes_and_every_suggestion_is_true(
         found = explain(snapshot, policy, job.job_id)
         assert found.starts_now == (job.job_id in begun)
         assert found.causes
+        assert found.eta is not None
+        assert (found.eta.p50 is None) == (found.eta.why is not None), "when, or why nobody knows"
+        assert found.starts_now or found.eta.p50 is None or found.eta.p50 > snapshot.now
         for one in found.suggestions:
             assert (one.effect is Effect.NO_CHANGE) == (not one.nodes)
             if one.kind is SuggestionKind.WAIT_FOR:

@@ -33,6 +33,7 @@ from danlu.sched.timeline import GRACE, Amounts, end_of, pick, run_of
 
 Possible = Callable[[tuple[TaskShape, ...], frozenset[str] | None], bool]
 _QUOTAS = frozenset({CauseKind.QUOTA_USER, CauseKind.QUOTA_GROUP})
+_LIMITS = _QUOTAS | {CauseKind.ARRAY_LIMIT}
 CAUTIOUS = 0.9
 _MINUTE = 60.0
 _FEW = 10  # fewer past estimates than this say little
@@ -73,9 +74,10 @@ def estimate(
         return Eta(None, None, EtaBasis.NONE, why="quota")
     forecast = _Forecast(snapshot, rules, room, [*near, job])
     eta = forecast.answer(beyond, step)
-    if eta.p50 is not None and eta.p50 <= snapshot.now and causes and not quotas:
-        eta = forecast.in_order()
-    return forecast.after_quotas(eta, quotas)
+    limits = [cause for cause in causes if cause.kind in _LIMITS]
+    if eta.p50 is not None and eta.p50 <= snapshot.now and causes and not limits:
+        eta = forecast.staying_back(causes)
+    return forecast.after_limits(eta, limits)
 
 
 def _ahead(
@@ -135,8 +137,22 @@ class _Forecast:
             start += step * self._rest(beyond, scarce)
         return self._eta(start, after)
 
-    def in_order(self) -> Eta:
-        """There is room for it, but it stays back: it starts when those before it have."""
+    def staying_back(self, causes: Sequence[Cause]) -> Eta:
+        """There is room for it, but it stays back: it starts when those before it have. If that is
+        no answer, then when the room that is kept is used, or when anything at all changes."""
+        start, after = self._in_order()
+        if start <= self.now:
+            kept = [float(cause.numbers["at"]) for cause in causes if "at" in cause.numbers]
+            start, after = max(kept, default=self.now), None
+        if start <= self.now:
+            ends = [(self._end(one), one) for one in self.snapshot.running]
+            start, after = min(ends, key=lambda pair: pair[0], default=(inf, None))
+            start = max(start, self.now + 1.0)
+        if start == inf:
+            return Eta(None, None, EtaBasis.NONE, after=self.unknown, why="no_limit")
+        return self._eta(start, after)
+
+    def _in_order(self) -> tuple[float, Running | None]:
         everything = range(len(self.pool.free))
         needs = [pick(self.pool.amounts(one.shapes), everything) for one in self.near]
         queue = [self._queued(one, need) for one, need in zip(self.near, needs, strict=True)]
@@ -146,21 +162,33 @@ class _Forecast:
             at, opener = self._on_nodes(one, held, self.rules.nodes)
             if at > start:
                 start, after = at, opener
-        if start == inf:
-            return Eta(None, None, EtaBasis.NONE, after=self.unknown, why="no_limit")
-        return self._eta(start, after) if start > self.now else Eta(None, None, EtaBasis.NONE)
+        return start, after
 
-    def after_quotas(self, eta: Eta, quotas: Sequence[Cause]) -> Eta:
-        """The latest of all: when there is room, and when each quota opens."""
-        for cause in quotas:
+    def after_limits(self, eta: Eta, limits: Sequence[Cause]) -> Eta:
+        """The latest of all: when there is room, and when each limit lets it through."""
+        for cause in limits:
             if eta.p50 is None:
                 break
-            start, after = self._quota_opens(cause)
+            of_array = cause.kind is CauseKind.ARRAY_LIMIT
+            start, after = self._array_opens(cause) if of_array else self._quota_opens(cause)
             if start == inf:
                 return Eta(None, None, EtaBasis.NONE, after=self.unknown, why="no_limit")
             if start > eta.p50:
                 eta = self._eta(start, after)
         return eta
+
+    def _array_opens(self, cause: Cause) -> tuple[float, Running | None]:
+        """When so many elements have ended that it is its turn."""
+        job = self.near[-1]
+        held = []
+        for one in self.snapshot.running:
+            if (one.owner, one.name) == (job.owner, job.name):
+                end = self._end(one)
+                self.unknown = one.ref if end == inf else self.unknown
+                held.append(Held(max(end, self.now + 1.0), end, (1,), one))
+        free = max(0, int(cause.numbers["limit"]) - len(held))
+        queue = [self._queued(one, (1,)) for one in self.near if one.array == job.array]
+        return Play(self.now, (free,), held, queue).run()
 
     def _quota_opens(self, cause: Cause) -> tuple[float, Running | None]:
         """When enough jobs that count against it have ended, those before it taken care of."""
