@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
+
 from danlu.engines.api import GpuInfo
 from danlu.engines.local.config import NodeConfig
+
+_DRIVER = "libnvidia-ml.so.1"
 
 
 def detect() -> tuple[GpuInfo, ...]:
     """The real cards. None is the normal case, not an error."""
     try:
+        ctypes.CDLL(_DRIVER)  # asked first: its Python side weighs 2 MB, for nothing without it
         import pynvml
 
         pynvml.nvmlInit()

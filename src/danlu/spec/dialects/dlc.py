@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from danlu.spec.defaults import Defaults
-from danlu.spec.dialects.dlc_command import COMMAND, read_command
+from danlu.spec.dialects.dlc_command import read_command
 from danlu.spec.dialects.dlc_data import Data
 from danlu.spec.dialects.dlc_keys import KNOWN, NOTED, read_pairs
 from danlu.spec.dialects.dlc_roles import COUNTS, KINDS, RESOURCES, ROLES, machine_of
@@ -20,6 +20,7 @@ from danlu.spec.dialects.keys import Keys
 from danlu.spec.dialects.language import Converted, Dialect, Options, Site
 from danlu.spec.dialects.node_names import put_nodes
 from danlu.spec.dialects.openpai import read_model
+from danlu.spec.dialects.recognise import COMMAND
 from danlu.spec.errors import Path, wrong
 from danlu.spec.fields import integer, read_number
 from danlu.spec.forms import read_env

@@ -13,15 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from danlu.spec.dialects.dlc_keys import KNOWN, SWITCHES
+from danlu.spec.dialects.recognise import COMMAND
 from danlu.spec.errors import Finding, Path, SpecError, file_error, spec_error
 from danlu.spec.fields import LONGEST_WORD
 from danlu.spec.read import RawJob
 
-COMMAND = re.compile(
-    r"^[ \t]*(?:[\w./~$-]*/)?dlc[ \t]+(?:(?:-c|--config)[ \t=]+\S+[ \t]+)?"
-    r"(?:(submit)[ \t]+(\w+)|create[ \t]+job)(?=[\s\\]|$)",
-    re.MULTILINE | re.ASCII,
-)
 _SETS = re.compile(r"^[ \t]*(?:(?:export|local|readonly)[ \t]+)?([A-Za-z_]\w*)=", re.M | re.A)
 _PUT_IN = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^}$`]*))?\})", re.ASCII)
 _FILES = ("params_file", "job_file")

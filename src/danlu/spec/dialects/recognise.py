@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from danlu.spec.dialects.dlc_command import COMMAND
 from danlu.spec.dialects.language import Dialect
 
+# How a job is given to `dlc` on its command line.
+COMMAND = re.compile(
+    r"^[ \t]*(?:[\w./~$-]*/)?dlc[ \t]+(?:(?:-c|--config)[ \t=]+\S+[ \t]+)?"
+    r"(?:(submit)[ \t]+(\w+)|create[ \t]+job)(?=[\s\\]|$)",
+    re.MULTILINE | re.ASCII,
+)
 _TOP_KEY = re.compile(r"""^["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:(?:\s|$)""", re.ASCII)
 _PAIR = re.compile(r"^\s*(?:--)?([A-Za-z_][A-Za-z0-9_]*)\s*=", re.ASCII)
 _DIRECTIVE = re.compile(r"^#SBATCH(?:[\s-]|$)")
