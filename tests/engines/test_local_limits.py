@@ -71,6 +71,23 @@ class TestLimits:
         for base in abilities.cgroup_bases:
             assert os.listdir(base).count(f"{attempt}.0") == 0
 
+    @as_root
+    async def test_keepers_that_were_not_needed_leave_no_group_behind(self, world: World) -> None:
+        """Every mount that comes or goes on the host sends those that wait home."""
+        abilities = engine_of(world).abilities
+        if not abilities.cgroup:
+            pytest.skip(abilities.cgroup_why_not)
+        disk = world.outside / "disk"
+        disk.mkdir()
+        for _ in range(10):
+            await world.run(shell("true"))
+            subprocess.run(["mount", "-t", "tmpfs", "tmpfs", disk], check=True)
+            subprocess.run(["umount", disk], check=True)
+        await eventually(lambda: all(_seats(base) <= 4 for base in abilities.cgroup_bases))
+        await world.engine.close()
+        assert not any(os.path.exists(base) for base in abilities.cgroup_bases)
+        await world.restart()
+
     async def test_a_flood_of_output_takes_no_memory(self, world: World) -> None:
         attempt = await world.begin(
             shell("head -c 300000000 /dev/zero; echo done >&2; sleep 600"),
@@ -125,3 +142,7 @@ class TestLimits:
             assert (await world.ended(attempt))[0].exit_code == 9
             await world.restart()
             assert (await world.ended(attempt))[0].exit_code == 9
+
+
+def _seats(base: str) -> int:
+    return sum(name.startswith("spare.") for name in os.listdir(base))

@@ -82,6 +82,13 @@ def test_up_tells_the_address_the_admin_and_a_password_and_runs_a_first_job(home
     assert home.danlu("run", "--", "echo", "found you").stdout == "found you\n"
 
 
+def test_a_server_that_is_asked_to_go_closes_what_is_open(home: Home) -> None:
+    home.up("--port", str(free_port()))
+    assert home.server is not None
+    home.server.send_signal(signal.SIGTERM)
+    assert home.server.wait(60) == 0
+
+
 def test_the_password_opens_the_door_and_is_shown_once(home: Home) -> None:
     port = str(free_port())
     said = home.up("--port", port)

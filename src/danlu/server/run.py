@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import resource
+import signal
 import sys
 from pathlib import Path
 
@@ -85,6 +86,8 @@ async def _serve_http(
     server = _server(config, services)
     services.shutdown = lambda: setattr(server, "should_exit", True)
     _publish(config.data, urls[0], token)
+    # uvicorn raises the signal that ended it once more: by then all that is open is to be closed.
+    signal.signal(signal.SIGTERM, lambda *_: None)
     serving = asyncio.create_task(server.serve(sockets=listeners))
     deposed = asyncio.create_task(_leave_when_deposed(controller, server))
     try:

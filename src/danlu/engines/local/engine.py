@@ -50,6 +50,7 @@ from danlu.engines.local.ports import PortLeases
 
 _TALK_PATIENCE = 2.0  # seconds a keeper that was just started has until it listens
 _STOP_PATIENCE = 20.0  # seconds over the grace after which the keeper itself is killed
+_LAST_MOMENTS = 30  # hundredths of a second that keepers without a task have to go
 
 
 class LocalEngine:
@@ -123,8 +124,13 @@ class LocalEngine:
         await self._spawner.close()
         await self._outside.close()
         await self._containers.close()
+        bases = list(self.abilities.cgroup_bases)
+        for _ in range(_LAST_MOMENTS):  # keepers that wait go when their spawner has gone
+            if cgroup.remove_spares(bases):
+                break
+            await asyncio.sleep(0.01)
         if all(attempt.ended for attempt in self._watcher.attempts.values()):
-            cgroup.give_back(list(self.abilities.cgroup_bases))
+            cgroup.give_back(bases)
 
     async def inventory(self) -> Inventory:
         await self._look_for_containers()

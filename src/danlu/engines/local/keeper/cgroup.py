@@ -36,7 +36,7 @@ class Groups:
         if self.version != 1:
             return None
         try:
-            seat = Seat(f"{SPARE}.{host_pid}", list(dict.fromkeys(self.bases.values())))
+            seat = Seat(spare(host_pid), list(dict.fromkeys(self.bases.values())))
             for folder in self.folders(seat.name):
                 _make_folder(folder)
                 put(folder, "cgroup.procs", 0)
@@ -243,6 +243,21 @@ def find(tag: str) -> tuple[Groups | None, str]:
     if "" in mounts:
         return _second_version(mounts[""], own.get("", "/"), tag)
     return None, "the memory and cpu controllers are not mounted"
+
+
+def spare(pid: int) -> str:
+    """The group of a keeper that waits for a task."""
+    return f"{SPARE}.{pid}"
+
+
+def remove_spares(bases: list[str]) -> bool:
+    """Groups of keepers that are gone. False: somebody still sits in one."""
+    gone = True
+    for base in bases:
+        with contextlib.suppress(OSError):
+            names = [name for name in os.listdir(base) if name.startswith(f"{SPARE}.")]
+            gone = remove([f"{base}/{name}" for name in names]) and gone
+    return gone
 
 
 def give_back(bases: list[str]) -> None:

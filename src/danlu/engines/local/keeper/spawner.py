@@ -73,6 +73,7 @@ class Spawner:
         groups, self._groups_why = None, "off by configuration"
         if hello["cgroups"] != "off":
             groups, self._groups_why = cgroup.find(str(hello["tag"]))
+            cgroup.remove_spares(list(set(groups.bases.values())) if groups else [])
         self._how, self._how_why = "", "off by configuration"
         if hello["userns"] != "off":
             self._how, self._how_why = trial.find_namespaces(stage)
@@ -104,6 +105,8 @@ class Spawner:
         try:
             while pid := os.waitpid(-1, os.WNOHANG)[0]:
                 self._reserve.died(pid)
+                if self._around.groups is not None:  # it could not remove what it sat in
+                    cgroup.remove(self._around.groups.folders(cgroup.spare(pid)))
         except ChildProcessError:
             pass
 
