@@ -44,6 +44,8 @@ def verdicts(
     names = {snapshot.nodes[at].name for at in shown}
     holders: dict[str, list[str]] = {}
     for running in snapshot.running:
+        if names.isdisjoint(running.cards):
+            continue
         for name in running.cards:
             if name in names:
                 holders.setdefault(name, []).append(running.ref)
@@ -178,6 +180,7 @@ def holders(
     found = [
         Holder(r.ref, r.owner, name, cards, r.since, r.latest_end, r.expected_end)
         for r in snapshot.running
+        if not with_cards or not fitting.isdisjoint(r.cards)
         for name, cards in (r.cards.items() if with_cards else _nodes_of(r))
         if name in fitting
         and (not cards or any(need.accepts(models[name].get(index, "")) for index in cards))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
+from collections import Counter
 from dataclasses import dataclass
 from math import inf
 
@@ -39,6 +40,7 @@ class Play:
         self.backfill = backfill
         self.waiting = list(queue)
         self.least = min((one.need[0] for one in queue), default=0)
+        self.kinds = Counter(one.need for one in queue)  # few needs, however many wait
         self.ends = sorted(((one.end, i, one) for i, one in enumerate(running)), key=_first)
         self.plans = sorted(((one.planned, i, one.need) for i, one in enumerate(running)))
         self.count = len(running)
@@ -64,6 +66,10 @@ class Play:
 
     def _begin(self, job: Queued) -> None:
         self.free = take(self.free, job.need)
+        if self.kinds[job.need] > 1:
+            self.kinds[job.need] -= 1
+        else:
+            del self.kinds[job.need]
         one = Held(self.now + job.run, self.now + job.planned, job.need)
         self.count += 1
         heapq.heappush(self.ends, (one.end, self.count, one))
@@ -82,8 +88,7 @@ class Play:
         free = self.free
         if free[0] < self.least:
             return
-        rest = [one for one in self.waiting if one.need[0] <= free[0] and covers(free, one.need)]
-        if not rest:
+        if not any(need[0] <= free[0] and covers(free, need) for need in self.kinds):
             return  # most often: whoever would fit has started, and nobody asks when the head will
         head = self.waiting[0].need
         shadow, then = inf, self.free

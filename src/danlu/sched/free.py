@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from danlu.sched.api import ANY, WHOLE, CardState, NodeState, TaskShape
@@ -78,6 +78,17 @@ class Free:
         if memo.empty is None:
             memo.empty = cls._count(emptied(node))
         return memo.empty
+
+    @classmethod
+    def of_all(cls, nodes: Sequence[NodeState], empty: bool) -> list[Free]:
+        """The same for thousands of nodes: without a call for each that was counted before."""
+        count = cls.when_empty if empty else cls.of
+        return [
+            (memo.empty if empty else memo.now) or count(node)
+            if type(memo := node.memo) is _Memo
+            else count(node)
+            for node in nodes
+        ]
 
     @classmethod
     def _count(cls, node: NodeState) -> Free:

@@ -15,7 +15,7 @@ from danlu.sched.api import (
     TaskShape,
     Waiting,
 )
-from danlu.sched.free import Need, same
+from danlu.sched.free import Free, Need, same
 from danlu.sched.quota import Tally
 
 Shapes = tuple[TaskShape, ...]
@@ -95,8 +95,8 @@ class Limits:
     @property
     def models(self) -> frozenset[str]:
         if self._models is None:
-            nodes = self._snapshot.nodes
-            self._models = frozenset(card.model for node in nodes for card in node.cards)
+            alike = {free.models for free in Free.of_all(self._snapshot.nodes, empty=False)}
+            self._models = frozenset(model for models in alike for model in models)
         return self._models
 
     def _kind_models(self, job: Waiting) -> frozenset[str]:

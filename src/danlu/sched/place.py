@@ -43,8 +43,7 @@ class Room:
         self.nodes = nodes
         self._order = order
         self._mix = mix
-        count = Free.when_empty if empty else Free.of
-        self._base = [count(node) for node in nodes]
+        self._base = Free.of_all(nodes, empty)
         self._own: dict[int, Free] = {}
         self._needs: dict[int, Need] = {}
         self._masks: dict[tuple[Static | None, frozenset[str] | None], bytearray | None] = {}
