@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -12,6 +13,7 @@ import pytest
 from danlu.engines.api import Engine, ImageProgress, NoImage
 from danlu.engines.local.config import ContainerConfig
 from danlu.engines.local.config import Registry as RegistryConfig
+from danlu.engines.local.container.wire import Wire
 from danlu.engines.local.engine import LocalEngine
 from tests.containers import worlds
 from tests.engines.conftest import local
@@ -166,8 +168,28 @@ async def test_one_pull_serves_all_who_wait_for_it(
     assert registry.fetched(added.layers[0]) == 1
 
 
+@pytest.fixture
+def late_news(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[threading.Timer]]:
+    """Who is told that a pull was given up hears of it a second later."""
+    timers: list[threading.Timer] = []
+    at_once = Wire.break_off
+
+    def later(wire: Wire) -> None:
+        timers.append(threading.Timer(1.0, at_once, (wire,)))
+        timers[-1].start()
+
+    monkeypatch.setattr(Wire, "break_off", later)
+    yield timers
+    for timer in timers:
+        timer.join()
+
+
 async def test_a_pull_of_a_gigabyte_shows_its_progress_and_can_be_given_up(
-    engine: Make, daemon: ContainerDaemon, registry: Registry, tmp_path: Path
+    engine: Make,
+    daemon: ContainerDaemon,
+    registry: Registry,
+    tmp_path: Path,
+    late_news: list[threading.Timer],
 ) -> None:
     name = f"large-{daemon.kind}"
     parts = [large_layer(tmp_path / str(n), f"{name}-{n}", GIGABYTE // 4) for n in range(4)]
@@ -180,6 +202,8 @@ async def test_a_pull_of_a_gigabyte_shows_its_progress_and_can_be_given_up(
     given_up.cancel()
     await asyncio.gather(given_up, return_exceptions=True)
     seen: list[ImageProgress] = []
+    # The thread of the first does not know yet that it was given up: nobody may join it.
+    assert late_news and late_news[0].is_alive()
     await found.prepare_image(image, seen.append)
     assert daemon.has_image(image)
     middle = {progress.done for progress in seen if 0 < progress.done < GIGABYTE}

@@ -37,16 +37,25 @@ class Images:
         if there and not self._always:
             return
         shared = self._pulls.get(image)
-        if shared is None:
+        if shared is None or shared.given_up:
             daemon = Daemon(runtime.kind, runtime.socket, _PULL_PATIENCE)
-            shared = _Shared(Pull(daemon, image, ref), self._registries, self._threads)
-            self._pulls[image] = shared
-            shared.work.add_done_callback(lambda _: self._pulls.pop(image, None))
+            shared = self._begin(image, Pull(daemon, image, ref))
         try:
             await shared.wait(progress)
         except NoImage:
             if not there:
                 raise  # else what there is will do
+
+    def _begin(self, image: str, pull: Pull) -> _Shared:
+        shared = _Shared(pull, self._registries, self._threads)
+        self._pulls[image] = shared
+
+        def ended(_: object) -> None:
+            if self._pulls.get(image) is shared:  # else it was given up, and begun anew since
+                del self._pulls[image]
+
+        shared.work.add_done_callback(ended)
+        return shared
 
     async def close(self) -> None:
         for shared in list(self._pulls.values()):
@@ -73,6 +82,7 @@ class _Shared:
         self, pull: Pull, registries: Sequence[Registry], threads: ThreadPoolExecutor
     ) -> None:
         self._pull = pull
+        self.given_up = False  # nobody may join it any more; it ends when its thread sees it
         self._listeners: list[Progress] = []
         self._last: ImageProgress | None = None
         loop = asyncio.get_running_loop()
@@ -96,6 +106,7 @@ class _Shared:
                 self.cancel()
 
     def cancel(self) -> None:
+        self.given_up = True
         self._pull.cancel()
 
     def _tell(self, progress: ImageProgress) -> None:

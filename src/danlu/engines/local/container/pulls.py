@@ -104,6 +104,8 @@ class Pull:
         origin = known.get(self._ref.host, Registry(self._ref.host))
         tried: list[str] = []
         for registry in (*mirrors, origin):
+            if self._cancelled:  # before there was a connection to break off
+                raise _unwanted()
             try:
                 return self._pull(self._ref.at(registry.host), registry, progress)
             except NoImage as trouble:
@@ -119,6 +121,8 @@ class Pull:
     def _pull(self, ref: ImageRef, registry: Registry, progress: Progress) -> None:
         layers = Layers(self._image)
         for report in self._reports(ref, registry):
+            if self._cancelled:
+                raise _unwanted()
             layers.take(report)
             progress(layers.progress())
 
@@ -139,7 +143,7 @@ class Pull:
 
     def _no_image(self, message: str, registry: Registry) -> Exception:
         if self._cancelled:
-            return Unreachable("not wanted any more")
+            return _unwanted()
         text = f"{self._image}: {_short(message)}"
         if _PLAIN_HTTP.search(message):
             text += f" ({_plain_advice(self._daemon.kind, registry)})"
@@ -148,6 +152,10 @@ class Pull:
             if sign.search(message):
                 return NoImage(reason, text)
         return NoImage("image_failed", text)
+
+
+def _unwanted() -> Unreachable:
+    return Unreachable("not wanted any more")
 
 
 class _Trouble(Exception):

@@ -82,9 +82,10 @@ class Wire:
 
     def break_off(self) -> None:
         """From another thread: whoever waits for an answer gets Away."""
-        if self._conn is not None:
+        conn = self._conn
+        if conn is not None:
             with contextlib.suppress(OSError):  # it is closed already
-                self._conn.shutdown(socket.SHUT_RDWR)
+                conn.shutdown(socket.SHUT_RDWR)
 
     # -- the protocol -------------------------------------------------------------------------
 
