@@ -69,6 +69,10 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.volume.node": ("exists on this node only; may be repeated", "只在此节点上存在；可重复"),
     "opt.all-nodes": ("exists on all nodes", "在所有节点上存在"),
     "opt.tier": ("a word to choose by, as fast or large", "便于选择的词，如 fast、large"),
+    "opt.yes": (
+        "does not ask before what cannot be undone (only a terminal is asked)",
+        "不可撤销的操作不再询问（只在终端上询问）",
+    ),
     "opt.note": ("a line for people", "给人看的一行说明"),
     "title.usage": ("Usage", "用法"),
     "title.commands": ("Commands", "命令"),

@@ -61,6 +61,7 @@ LANGUAGE_OPTIONS = (
 PATIENCE = Option("patience", "TIME")
 TASK = Option("task", "N")
 USER = Option("user", "USER", "u")
+YES = Option("yes", short="y")
 
 COMMANDS = (
     Command(
@@ -181,7 +182,7 @@ COMMANDS = (
         JOB,
         tail=True,
     ),
-    Command("secret", "secrets", (), "set NAME | list | rm NAME", 1, 2, "set list rm"),
+    Command("secret", "secrets", (YES,), "set NAME | list | rm NAME", 1, 2, "set list rm"),
     Command(
         "volume",
         "volumes",
@@ -199,6 +200,7 @@ COMMANDS = (
             Option("all-nodes"),
             Option("tier", "WORD"),
             Option("note", "TEXT"),
+            YES,
         ),
         "list | show NAME | add NAME FOLDER | set NAME | remove NAME",
         1,
@@ -223,6 +225,7 @@ COMMANDS = (
             Option("lend", "yes|no", words="yes no"),
             Option("reclaim", "yes|no", words="yes no"),
             Option("consolidate", "yes|no", words="yes no"),
+            YES,
         ),
         "list | set NAME | merge NAME INTO | remove NAME",
         1,
@@ -284,6 +287,7 @@ COMMANDS = (
             Option("trusted"),
             Option("stop-jobs"),
             Option("status", "STATUS", words="active disabled removed"),
+            YES,
         ),
         "list | show NAME | add NAME | set NAME | password NAME | disable NAME | enable NAME | "
         "remove NAME | hand-over NAME TO | requests | approve NAME | decline NAME",
@@ -294,7 +298,7 @@ COMMANDS = (
     Command(
         "group",
         "groups",
-        (Option("note", "TEXT"), Option("leader"), Option("no-leader")),
+        (Option("note", "TEXT"), Option("leader"), Option("no-leader"), YES),
         "list | show GROUP | add GROUP | set GROUP | remove GROUP | add-member GROUP USER... | "
         "remove-member GROUP USER...",
         1,

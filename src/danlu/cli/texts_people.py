@@ -67,6 +67,34 @@ PEOPLE: dict[str, tuple[str, str]] = {
     "status.active": ("active", "正常"),
     "status.disabled": ("disabled", "已停用"),
     "status.removed": ("removed", "已删除"),
+    "sure.group": (
+        "Remove the group {name} for good? Its members keep their accounts; its name is never "
+        "given again.",
+        "确定永久删除组 {name}？成员的账号保留；该名称不会再次使用。",
+    ),
+    "sure.hand_over": (
+        "Give all ended jobs and files of {name} to {to}?",
+        "确定把 {name} 的所有已结束任务和文件移交给 {to}？",
+    ),
+    "sure.merge": (
+        "Merge the queue {name} with its jobs and nodes into {into}?",
+        "确定把队列 {name} 连同任务和节点并入 {into}？",
+    ),
+    "sure.not_done": ("Nothing was changed", "没有做任何改动"),
+    "sure.queue": ("Remove the queue {name} and its rules?", "确定删除队列 {name} 及其规则？"),
+    "sure.secret": (
+        "Delete the secret {name}? Its value cannot be had back.",
+        "确定删除密钥 {name}？其值无法找回。",
+    ),
+    "sure.user": (
+        "Remove the account {name} for good? Its name is never given again; danlu user disable "
+        "{name} can be undone.",
+        "确定永久删除账号 {name}？该名称不会再次使用；danlu user disable {name} 可以恢复。",
+    ),
+    "sure.volume": (
+        "Remove the volume {name}? Jobs that mount it cannot start any more; its folder stays.",
+        "确定删除存储卷 {name}？挂载它的任务将无法开始；目录保留。",
+    ),
     "token.head_address": ("FROM", "来源"),
     "token.head_expires": ("EXPIRES", "失效"),
     "token.head_id": ("ID", "编号"),

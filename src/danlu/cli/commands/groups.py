@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from danlu.cli import codes
+from danlu.cli.asking import make_sure
 from danlu.cli.formats import moment
 from danlu.cli.options import UsageError, misused
 from danlu.cli.table import printable, write_table
@@ -49,6 +50,7 @@ def _act(session: Session, args: Args, verb: str, words: list[str]) -> model.Gro
             raise UsageError("group.no_change", "group")
         return people.change_group(name, note)
     if verb == "remove":
+        make_sure(args, "sure.group", name=name)
         return people.remove_group(name)
     leader = True if args.flag("leader") else False if args.flag("no-leader") else None
     for each in users:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from danlu.cli import codes
+from danlu.cli.asking import make_sure
 from danlu.cli.formats import moment
 from danlu.cli.options import UsageError, misused
 from danlu.cli.table import printable, write_table
@@ -44,6 +45,7 @@ def user(session: Session, args: Args) -> int:
     if verb == "requests":
         return _requests(session)
     if verb == "hand-over":
+        make_sure(args, "sure.hand_over", name=words[0], to=words[1])
         return _hand_over(session, *words)
     name = words[0]
     found = _act(session, args, verb, name)
@@ -73,6 +75,8 @@ def _act(session: Session, args: Args, verb: str, name: str) -> Mapping[str, Any
         return people.change_user(name, **changes)
     if verb == "disable":
         return people.disable_user(name, stop_jobs=args.flag("stop-jobs"))
+    if verb == "remove":
+        make_sure(args, "sure.user", name=name)
     simple = {
         "password": people.reset_password,
         "enable": people.enable_user,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from danlu.cli import codes
+from danlu.cli.asking import make_sure
 from danlu.cli.formats import duration, number, size
 from danlu.cli.options import UsageError, misused
 from danlu.cli.table import write_table
@@ -35,8 +36,10 @@ def queue(session: Session, args: Args) -> int:
     elif verb == "set":
         found = scheduling.set_queue(words[0], **_rules(args))
     elif verb == "merge":
+        make_sure(args, "sure.merge", name=words[0], into=words[1])
         found = scheduling.merge_queue(words[0], words[1])
     else:
+        make_sure(args, "sure.queue", name=words[0])
         found = {"queues": scheduling.remove_queue(words[0])}
     if session.json:
         return session.print_json(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from danlu.cli import codes
+from danlu.cli.asking import make_sure
 from danlu.cli.failure import Failure
 from danlu.cli.options import misused
 from danlu.cli.terminal import is_terminal
@@ -26,6 +27,7 @@ def secret(session: Session, args: Args) -> int:
     if verb == "set":
         session.client.set_secret(name, _value(name))
     else:
+        make_sure(args, "sure.secret", name=name)
         session.client.delete_secret(name)
     if session.json:
         return session.print_json({"names": [name]})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from danlu.cli import codes
+from danlu.cli.asking import make_sure
 from danlu.cli.options import UsageError, misused
 from danlu.cli.table import printable, write_table
 from danlu.cli.texts import t
@@ -38,6 +39,7 @@ def volume(session: Session, args: Args) -> int:
             raise UsageError("volume.no_change", "volume")
         found = client.change_volume(words[0], changes)
     else:
+        make_sure(args, "sure.volume", name=words[0])
         found = client.remove_volume(words[0])
     if session.json:
         return session.print_json(found)
