@@ -210,4 +210,8 @@ def _parameter(found: Any) -> dict[str, Any]:
     if not en:
         message = str(found.get("msg", "not valid"))
         en, zh = message, f"不合法（{message}）"
+    # Whoever typed it in a path or an option has no body with lines to look at.
+    if shown is not None and found.get("type") not in ("missing", "extra_forbidden"):
+        given = shorten(value, 60)
+        en, zh = f"{given} {en}", f"{given} {zh}"
     return {"key": key, "value": shown, "message_en": f"{key}: {en}", "message_zh": f"{key}：{zh}"}

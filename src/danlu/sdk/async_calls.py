@@ -6,7 +6,7 @@ from __future__ import annotations
 from danlu.sdk.calls import BASE, as_json, job_body, job_path
 from danlu.sdk.errors import ProtocolError, api_error
 from danlu.sdk.fastjson import dumps
-from danlu.sdk.wire import quote, target
+from danlu.sdk.wire import segment, target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,10 +172,10 @@ class AsyncCalls:
         return answer
 
     async def set_secret(self, name: str, value: str) -> None:
-        await self._ask("PUT", f"{BASE}/secrets/{quote(name)}", dumps({"value": value}).encode())
+        await self._ask("PUT", f"{BASE}/secrets/{segment(name)}", dumps({"value": value}).encode())
 
     async def delete_secret(self, name: str) -> None:
-        await self._ask("DELETE", f"{BASE}/secrets/{quote(name)}")
+        await self._ask("DELETE", f"{BASE}/secrets/{segment(name)}")
 
     async def volumes(self) -> list[model.Volume]:
         """What one may mount; an admin sees all."""
@@ -183,7 +183,7 @@ class AsyncCalls:
         return answer
 
     async def volume(self, name: str) -> model.Volume:
-        answer: model.Volume = await self._get(f"{BASE}/volumes/{quote(name)}")
+        answer: model.Volume = await self._get(f"{BASE}/volumes/{segment(name)}")
         return answer
 
     async def add_volume(self, values: Mapping[str, Any]) -> model.Volume:
@@ -195,13 +195,13 @@ class AsyncCalls:
     async def change_volume(self, name: str, changes: Mapping[str, Any]) -> model.Volume:
         body = dumps(dict(changes)).encode()
         answer: model.Volume = as_json(
-            await self._ask("PATCH", f"{BASE}/volumes/{quote(name)}", body)
+            await self._ask("PATCH", f"{BASE}/volumes/{segment(name)}", body)
         )
         return answer
 
     async def remove_volume(self, name: str) -> model.Volume:
         """No job may mount it any more; the folder stays."""
-        answer: model.Volume = as_json(await self._ask("DELETE", f"{BASE}/volumes/{quote(name)}"))
+        answer: model.Volume = as_json(await self._ask("DELETE", f"{BASE}/volumes/{segment(name)}"))
         return answer
 
     async def nodes(self) -> list[model.Node]:

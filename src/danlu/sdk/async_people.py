@@ -6,7 +6,7 @@ from __future__ import annotations
 from danlu.sdk.calls import BASE, as_json
 from danlu.sdk.fastjson import dumps
 from danlu.sdk.people import LONG
-from danlu.sdk.wire import quote, target
+from danlu.sdk.wire import segment, target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class AsyncPeople:
         return answer
 
     async def user(self, name: str) -> model.User:
-        answer: model.User = await self._do("GET", f"/users/{quote(name)}")
+        answer: model.User = await self._do("GET", f"/users/{segment(name)}")
         return answer
 
     async def add_user(self, name: str, **values: Any) -> model.UserWithPassword:
@@ -42,34 +42,34 @@ class AsyncPeople:
 
     async def change_user(self, name: str, **values: Any) -> model.User:
         """`values`: full_name, role, uid, gid."""
-        answer: model.User = await self._do("PATCH", f"/users/{quote(name)}", values)
+        answer: model.User = await self._do("PATCH", f"/users/{segment(name)}", values)
         return answer
 
     async def disable_user(self, name: str, *, stop_jobs: bool = False) -> model.User:
         """Shuts somebody out at once."""
-        path, order = (f"/users/{quote(name)}/disable", {"stop_jobs": stop_jobs})
+        path, order = (f"/users/{segment(name)}/disable", {"stop_jobs": stop_jobs})
         answer: model.User = await self._do("POST", path, order)
         return answer
 
     async def enable_user(self, name: str) -> model.User:
-        answer: model.User = await self._do("POST", f"/users/{quote(name)}/enable", {})
+        answer: model.User = await self._do("POST", f"/users/{segment(name)}/enable", {})
         return answer
 
     async def reset_password(self, name: str) -> model.UserWithPassword:
         """A one-time password for one who forgot theirs."""
         answer: model.UserWithPassword = await self._do(
-            "POST", f"/users/{quote(name)}/password", {}
+            "POST", f"/users/{segment(name)}/password", {}
         )
         return answer
 
     async def remove_user(self, name: str) -> model.User:
         """For good; the name is never given again."""
-        answer: model.User = await self._do("DELETE", f"/users/{quote(name)}")
+        answer: model.User = await self._do("DELETE", f"/users/{segment(name)}")
         return answer
 
     async def hand_over(self, name: str, to: str) -> model.HandOver:
         """Ended jobs and files of somebody who was disabled or removed go to somebody else."""
-        path = f"/users/{quote(name)}/hand-over"
+        path = f"/users/{segment(name)}/hand-over"
         answer: model.HandOver = await self._do("POST", path, {"to": to}, LONG)
         return answer
 
@@ -79,7 +79,7 @@ class AsyncPeople:
         return answer
 
     async def group(self, name: str) -> model.Group:
-        answer: model.Group = await self._do("GET", f"/groups/{quote(name)}")
+        answer: model.Group = await self._do("GET", f"/groups/{segment(name)}")
         return answer
 
     async def add_group(self, name: str, note: str = "") -> model.Group:
@@ -87,22 +87,22 @@ class AsyncPeople:
         return answer
 
     async def change_group(self, name: str, note: str) -> model.Group:
-        answer: model.Group = await self._do("PATCH", f"/groups/{quote(name)}", {"note": note})
+        answer: model.Group = await self._do("PATCH", f"/groups/{segment(name)}", {"note": note})
         return answer
 
     async def remove_group(self, name: str) -> model.Group:
-        answer: model.Group = await self._do("DELETE", f"/groups/{quote(name)}")
+        answer: model.Group = await self._do("DELETE", f"/groups/{segment(name)}")
         return answer
 
     async def put_member(self, group: str, user: str, leader: bool | None = None) -> model.Group:
         """Takes somebody in; `leader` says whether they lead (None: as it was)."""
-        path = f"/groups/{quote(group)}/members/{quote(user)}"
+        path = f"/groups/{segment(group)}/members/{segment(user)}"
         answer: model.Group = await self._do("PUT", path, {"leader": leader})
         return answer
 
     async def remove_member(self, group: str, user: str) -> model.Group:
         answer: model.Group = await self._do(
-            "DELETE", f"/groups/{quote(group)}/members/{quote(user)}"
+            "DELETE", f"/groups/{segment(group)}/members/{segment(user)}"
         )
         return answer
 
@@ -123,7 +123,7 @@ class AsyncPeople:
         return answer
 
     async def revoke_token(self, id: str) -> model.Token:
-        answer: model.Token = await self._do("DELETE", f"/tokens/{quote(id)}")
+        answer: model.Token = await self._do("DELETE", f"/tokens/{segment(id)}")
         return answer
 
     async def sessions(self) -> list[model.Token]:
@@ -150,11 +150,11 @@ class AsyncPeople:
         return answer
 
     async def approve(self, name: str) -> model.User:
-        answer: model.User = await self._do("POST", f"/requests/{quote(name)}/approve", {})
+        answer: model.User = await self._do("POST", f"/requests/{segment(name)}/approve", {})
         return answer
 
     async def decline(self, name: str) -> model.Applicant:
-        answer: model.Applicant = await self._do("POST", f"/requests/{quote(name)}/decline", {})
+        answer: model.Applicant = await self._do("POST", f"/requests/{segment(name)}/decline", {})
         return answer
 
     async def invites(self) -> list[model.Invite]:
@@ -177,7 +177,7 @@ class AsyncPeople:
         return answer
 
     async def revoke_invite(self, id: str) -> model.Invite:
-        answer: model.Invite = await self._do("DELETE", f"/invites/{quote(id)}")
+        answer: model.Invite = await self._do("DELETE", f"/invites/{segment(id)}")
         return answer
 
     async def audit(

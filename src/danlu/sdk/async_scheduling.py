@@ -5,7 +5,7 @@ from __future__ import annotations
 from danlu.sdk.calls import BASE, as_json
 from danlu.sdk.fastjson import dumps
 from danlu.sdk.scheduling import quota_path
-from danlu.sdk.wire import quote
+from danlu.sdk.wire import segment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,18 +28,18 @@ class AsyncScheduling:
     async def set_queue(self, name: str, **values: Any) -> model.Queue:
         """Makes it, or changes what is named: nodes, order, place, backfill, max_wait, half_life,
         lend, reclaim, consolidate. None: as for all queues."""
-        answer: model.Queue = await self._do("PUT", f"/queues/{quote(name)}", values)
+        answer: model.Queue = await self._do("PUT", f"/queues/{segment(name)}", values)
         return answer
 
     async def remove_queue(self, name: str) -> list[model.Queue]:
         """Only one without jobs; gives back those that are left."""
-        answer: list[model.Queue] = (await self._do("DELETE", f"/queues/{quote(name)}"))["queues"]
+        answer: list[model.Queue] = (await self._do("DELETE", f"/queues/{segment(name)}"))["queues"]
         return answer
 
     async def merge_queue(self, name: str, into: str) -> model.Merged:
         """Its jobs and nodes become the other's; its name goes on working."""
         answer: model.Merged = await self._do(
-            "POST", f"/queues/{quote(name)}/merge", {"into": into}
+            "POST", f"/queues/{segment(name)}/merge", {"into": into}
         )
         return answer
 
@@ -63,7 +63,9 @@ class AsyncScheduling:
     async def drain(self, node: str, *, out: bool = True) -> model.Node:
         """Takes a node out (what runs there goes on), or back in."""
         act = "drain" if out else "resume"
-        answer: model.Node = (await self._do("POST", f"/nodes/{quote(node)}/{act}", {}))["nodes"][0]
+        answer: model.Node = (await self._do("POST", f"/nodes/{segment(node)}/{act}", {}))["nodes"][
+            0
+        ]
         return answer
 
     async def snapshot(self) -> model.SnapshotFile:

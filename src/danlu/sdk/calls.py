@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from danlu.sdk.errors import NotFound, ProtocolError, api_error
 from danlu.sdk.fastjson import dumps, loads
-from danlu.sdk.wire import quote, target
+from danlu.sdk.wire import quote, segment, target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ def job_path(ref: str) -> str:
     """The path of a job; people write owner/name-3, paths say owner~name-3."""
     if not ref:  # as that of a shell variable that was never set
         raise NotFound(404, "not_found", "There is no job without a name", "没有不带名称的任务")
+    if ref in (".", ".."):  # what lies between may take them for steps of the path
+        raise NotFound(404, "not_found", f"There is no job {ref}", f"没有任务 {ref}")
     return f"{BASE}/jobs/{quote(ref.replace('/', '~'))}"
 
 
@@ -182,10 +184,10 @@ class Calls:
         return answer
 
     def set_secret(self, name: str, value: str) -> None:
-        self._ask("PUT", f"{BASE}/secrets/{quote(name)}", dumps({"value": value}).encode())
+        self._ask("PUT", f"{BASE}/secrets/{segment(name)}", dumps({"value": value}).encode())
 
     def delete_secret(self, name: str) -> None:
-        self._ask("DELETE", f"{BASE}/secrets/{quote(name)}")
+        self._ask("DELETE", f"{BASE}/secrets/{segment(name)}")
 
     # Volumes
 
@@ -195,7 +197,7 @@ class Calls:
         return answer
 
     def volume(self, name: str) -> model.Volume:
-        answer: model.Volume = self._get(f"{BASE}/volumes/{quote(name)}")
+        answer: model.Volume = self._get(f"{BASE}/volumes/{segment(name)}")
         return answer
 
     def add_volume(self, values: Mapping[str, Any]) -> model.Volume:
@@ -206,12 +208,12 @@ class Calls:
 
     def change_volume(self, name: str, changes: Mapping[str, Any]) -> model.Volume:
         body = dumps(dict(changes)).encode()
-        answer: model.Volume = as_json(self._ask("PATCH", f"{BASE}/volumes/{quote(name)}", body))
+        answer: model.Volume = as_json(self._ask("PATCH", f"{BASE}/volumes/{segment(name)}", body))
         return answer
 
     def remove_volume(self, name: str) -> model.Volume:
         """No job may mount it any more; the folder stays."""
-        answer: model.Volume = as_json(self._ask("DELETE", f"{BASE}/volumes/{quote(name)}"))
+        answer: model.Volume = as_json(self._ask("DELETE", f"{BASE}/volumes/{segment(name)}"))
         return answer
 
     # The place itself

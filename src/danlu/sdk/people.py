@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from danlu.sdk.calls import BASE, as_json
 from danlu.sdk.fastjson import dumps
-from danlu.sdk.wire import quote, target
+from danlu.sdk.wire import segment, target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class People:
         return answer
 
     def user(self, name: str) -> model.User:
-        answer: model.User = self._do("GET", f"/users/{quote(name)}")
+        answer: model.User = self._do("GET", f"/users/{segment(name)}")
         return answer
 
     def add_user(self, name: str, **values: Any) -> model.UserWithPassword:
@@ -45,32 +45,32 @@ class People:
 
     def change_user(self, name: str, **values: Any) -> model.User:
         """`values`: full_name, role, uid, gid."""
-        answer: model.User = self._do("PATCH", f"/users/{quote(name)}", values)
+        answer: model.User = self._do("PATCH", f"/users/{segment(name)}", values)
         return answer
 
     def disable_user(self, name: str, *, stop_jobs: bool = False) -> model.User:
         """Shuts somebody out at once."""
-        path, order = f"/users/{quote(name)}/disable", {"stop_jobs": stop_jobs}
+        path, order = f"/users/{segment(name)}/disable", {"stop_jobs": stop_jobs}
         answer: model.User = self._do("POST", path, order)
         return answer
 
     def enable_user(self, name: str) -> model.User:
-        answer: model.User = self._do("POST", f"/users/{quote(name)}/enable", {})
+        answer: model.User = self._do("POST", f"/users/{segment(name)}/enable", {})
         return answer
 
     def reset_password(self, name: str) -> model.UserWithPassword:
         """A one-time password for one who forgot theirs."""
-        answer: model.UserWithPassword = self._do("POST", f"/users/{quote(name)}/password", {})
+        answer: model.UserWithPassword = self._do("POST", f"/users/{segment(name)}/password", {})
         return answer
 
     def remove_user(self, name: str) -> model.User:
         """For good; the name is never given again."""
-        answer: model.User = self._do("DELETE", f"/users/{quote(name)}")
+        answer: model.User = self._do("DELETE", f"/users/{segment(name)}")
         return answer
 
     def hand_over(self, name: str, to: str) -> model.HandOver:
         """Ended jobs and files of somebody who was disabled or removed go to somebody else."""
-        path = f"/users/{quote(name)}/hand-over"
+        path = f"/users/{segment(name)}/hand-over"
         answer: model.HandOver = self._do("POST", path, {"to": to}, LONG)
         return answer
 
@@ -82,7 +82,7 @@ class People:
         return answer
 
     def group(self, name: str) -> model.Group:
-        answer: model.Group = self._do("GET", f"/groups/{quote(name)}")
+        answer: model.Group = self._do("GET", f"/groups/{segment(name)}")
         return answer
 
     def add_group(self, name: str, note: str = "") -> model.Group:
@@ -90,21 +90,23 @@ class People:
         return answer
 
     def change_group(self, name: str, note: str) -> model.Group:
-        answer: model.Group = self._do("PATCH", f"/groups/{quote(name)}", {"note": note})
+        answer: model.Group = self._do("PATCH", f"/groups/{segment(name)}", {"note": note})
         return answer
 
     def remove_group(self, name: str) -> model.Group:
-        answer: model.Group = self._do("DELETE", f"/groups/{quote(name)}")
+        answer: model.Group = self._do("DELETE", f"/groups/{segment(name)}")
         return answer
 
     def put_member(self, group: str, user: str, leader: bool | None = None) -> model.Group:
         """Takes somebody in; `leader` says whether they lead (None: as it was)."""
-        path = f"/groups/{quote(group)}/members/{quote(user)}"
+        path = f"/groups/{segment(group)}/members/{segment(user)}"
         answer: model.Group = self._do("PUT", path, {"leader": leader})
         return answer
 
     def remove_member(self, group: str, user: str) -> model.Group:
-        answer: model.Group = self._do("DELETE", f"/groups/{quote(group)}/members/{quote(user)}")
+        answer: model.Group = self._do(
+            "DELETE", f"/groups/{segment(group)}/members/{segment(user)}"
+        )
         return answer
 
     # Tokens and sessions
@@ -124,7 +126,7 @@ class People:
         return answer
 
     def revoke_token(self, id: str) -> model.Token:
-        answer: model.Token = self._do("DELETE", f"/tokens/{quote(id)}")
+        answer: model.Token = self._do("DELETE", f"/tokens/{segment(id)}")
         return answer
 
     def sessions(self) -> list[model.Token]:
@@ -153,11 +155,11 @@ class People:
         return answer
 
     def approve(self, name: str) -> model.User:
-        answer: model.User = self._do("POST", f"/requests/{quote(name)}/approve", {})
+        answer: model.User = self._do("POST", f"/requests/{segment(name)}/approve", {})
         return answer
 
     def decline(self, name: str) -> model.Applicant:
-        answer: model.Applicant = self._do("POST", f"/requests/{quote(name)}/decline", {})
+        answer: model.Applicant = self._do("POST", f"/requests/{segment(name)}/decline", {})
         return answer
 
     def invites(self) -> list[model.Invite]:
@@ -180,7 +182,7 @@ class People:
         return answer
 
     def revoke_invite(self, id: str) -> model.Invite:
-        answer: model.Invite = self._do("DELETE", f"/invites/{quote(id)}")
+        answer: model.Invite = self._do("DELETE", f"/invites/{segment(id)}")
         return answer
 
     # The audit log

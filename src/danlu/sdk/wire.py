@@ -7,7 +7,7 @@ lists jobs should not.
 from __future__ import annotations
 
 from danlu.sdk.address import Address, cause
-from danlu.sdk.errors import Lost, ProtocolError, Unreachable
+from danlu.sdk.errors import Invalid, Lost, ProtocolError, Unreachable
 from danlu.sdk.parser import Parser
 
 TYPE_CHECKING = False
@@ -22,9 +22,25 @@ _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 
 
 def quote(text: str) -> str:
-    """Percent-encoding for a query value."""
+    """Percent-encoding for a value of a query."""
     raw = text.encode("utf-8", "surrogatepass")
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in raw)
+
+
+def segment(name: str) -> str:
+    """A name as one step of a path; one that would lead elsewhere is refused before it is sent.
+
+    Encoding a slash or two points helps nothing: servers and proxies decode them before they look
+    where a path leads. Raises Invalid.
+    """
+    if name in ("", ".", "..") or "/" in name:
+        raise Invalid(
+            422,
+            "not_a_name",
+            f"{name[:40]!r} is not a name; names are not empty, hold no '/' and are not '.' or '..'",
+            f"{name[:40]!r} 不是名称；名称不能为空，不含 '/'，也不是 '.' 或 '..'",
+        )
+    return quote(name)
 
 
 def target(path: str, query: Mapping[str, Any] | None = None) -> str:
