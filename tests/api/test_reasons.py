@@ -97,6 +97,27 @@ def test_a_full_shared_memory_is_named_with_its_size(lab: Lab, abilities: Abilit
     assert "shm" in job["advice_en"]
 
 
+def test_a_full_shared_memory_is_named_where_the_log_names_no_folder(
+    lab: Lab, abilities: Abilities
+) -> None:
+    _shared_memory(abilities)
+    text = "open('/dev/shm/x', 'wb').write(bytes(16 << 20))"
+    job = lab.run(_python(text), memory="64M", shm="8M")
+    assert b"/dev/shm" not in lab.log(job)
+    assert job["reason"] == "out_of_shared_memory", lab.log(job)
+
+
+def test_a_full_shared_memory_is_not_blamed_for_what_the_log_says_of_a_disk(
+    lab: Lab, abilities: Abilities
+) -> None:
+    _shared_memory(abilities)
+    fill = "head -c 16M /dev/zero > /dev/shm/x 2> /dev/null"
+    job = lab.run(f"{fill}; cp /dev/shm/x /dev/full", memory="64M", shm="8M")
+    assert job["reason"] == "disk_full", lab.log(job)
+    job = lab.run(f"{fill}; exit 3", memory="64M", shm="8M")
+    assert job["reason"] == "exit_code", lab.log(job)
+
+
 def test_a_data_loader_that_dies_of_a_full_shared_memory_is_named(
     lab: Lab, abilities: Abilities
 ) -> None:

@@ -69,6 +69,15 @@ async def test_shared_memory_has_the_size_asked_for(world: World) -> None:
     assert int(log.split()[1]) == 48 << 10
 
 
+async def test_a_full_shared_memory_is_told_of_where_the_task_failed(world: World) -> None:
+    resources = Resources(GpuRequest(), 1.0, 1 << 30, 1 << 20)
+    fill = "head -c 2M /dev/zero > /dev/shm/x 2> /dev/null"
+    task, _ = await world.run(shell(f"{fill}; exit 3"), resources=resources)
+    assert (task.exit_code, task.hint) == (3, "shared_memory_full")
+    task, _ = await world.run(shell(f"{fill}; exit 0"), resources=resources)
+    assert (task.exit_code, task.hint) == (0, "")
+
+
 async def test_over_its_memory_limit_it_ends_and_is_told_why(world: World) -> None:
     text = "import sys; print('begun', flush=True); x = b'1' * (400 << 20); print('not here')"
     resources = Resources(GpuRequest(), 1.0, 96 << 20, 1 << 20)

@@ -197,6 +197,23 @@ def test_status_zero_is_success_whatever_the_log_says(log: str, hint: str) -> No
     assert found == (Reason.COMPLETED, {"code": 0}, ())
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("OSError: [Errno 28] No space left on device", Reason.OUT_OF_SHARED_MEMORY),
+        ("cp: error writing 'x': No space left on device", Reason.OUT_OF_SHARED_MEMORY),
+        ("OSError: [Errno 28] No space left on device: '/gdata/x'", Reason.DISK_FULL),
+        ("cp: error writing '/gdata/x': No space left on device", Reason.DISK_FULL),
+        ("OSError: [Errno 122] Disk quota exceeded", Reason.DISK_FULL),
+        ("ValueError: bad", Reason.EXIT_CODE),
+    ],
+)
+def test_a_full_shared_memory_is_the_cause_where_no_disk_is_named(
+    line: str, reason: Reason
+) -> None:
+    assert diagnose(1, None, "shared_memory_full", tail=line.encode()).reason is reason
+
+
 def test_what_the_engine_knows_better_wins_over_the_log() -> None:
     found = diagnose(137, 9, "out_of_memory", tail=BUS_ERROR.encode(), resources=NEED)
     assert found.reason is Reason.OUT_OF_MEMORY

@@ -149,7 +149,9 @@ class TaskSeen:
     node: str = ""
     exit_code: int | None = None  # EXITED: 0..255
     signal: int | None = None  # EXITED by a signal
-    hint: str = ""  # a Reason value the engine knows better (out_of_memory, command_not_found, ...)
+    # A Reason value the engine knows better (out_of_memory, command_not_found, ...), or
+    # shared_memory_full: at the end, that was; whether it was the cause, the log must tell.
+    hint: str = ""
     detail: str = ""
     started_at: float | None = None
     ended_at: float | None = None

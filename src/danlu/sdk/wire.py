@@ -37,7 +37,7 @@ def segment(name: str) -> str:
         raise Invalid(
             422,
             "not_a_name",
-            f"{name[:40]!r} is not a name; names are not empty, hold no '/' and are not '.' or '..'",
+            f"{name[:40]!r} is not a name; one is not empty, holds no '/' and is not '.' or '..'",
             f"{name[:40]!r} 不是名称；名称不能为空，不含 '/'，也不是 '.' 或 '..'",
         )
     return quote(name)

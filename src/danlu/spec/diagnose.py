@@ -47,6 +47,9 @@ _CHAINED = re.compile(
 )
 
 _SIGBUS = 7
+SHARED_MEMORY_FULL = "shared_memory_full"
+"""A hint of the engine that is no reason by itself: many a program fills /dev/shm and is well."""
+_DISK = re.compile(r"quota exceeded|(?:^|[\s'\"‘“:=(])/[\w.-]+", re.IGNORECASE)
 _SHELL_SIGNALS = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31})
 _NOT_FOUND = re.compile(
     r"(?:^|: )(?:exec: )?(?P<detail>[^\s:][^:]{0,200}): (?:command )?not found|"
@@ -92,12 +95,19 @@ def diagnose(
     found = _from_log(lines)
     if found is not None:
         reason, about, evidence = found
+        if hint == SHARED_MEMORY_FULL and reason is Reason.DISK_FULL and _names_no_disk(evidence):
+            reason = Reason.OUT_OF_SHARED_MEMORY
         if about:
             facts.setdefault("detail", about)
         return _finish(reason, facts, evidence, resources)
     if signal == _SIGBUS:
         return _finish(Reason.OUT_OF_SHARED_MEMORY, facts, (), resources)
     return Diagnosis(Reason.SIGNAL if signal else Reason.EXIT_CODE, facts, _last_words(lines))
+
+
+def _names_no_disk(evidence: tuple[str, ...]) -> bool:
+    """Whether lines about a full device leave open which one it is."""
+    return not any(_DISK.search(line) for line in evidence)
 
 
 def _status(code: int | None, signal: int | None) -> tuple[int | None, int | None]:

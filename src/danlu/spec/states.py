@@ -117,8 +117,10 @@ MEANINGS: dict[Reason, Meaning] = {
     Reason.DISK_FULL: _failed(
         "No space left on a disk the task wrote to",
         "任务写入的磁盘已满",
-        "Free space in the folder the log names, then run again",
-        "清理日志中提到的目录后重新运行",
+        "Free space in the folder the log names, then run again. If it names none, it may have "
+        "been shared memory (/dev/shm): ask for more shm",
+        "清理日志中提到的目录后重新运行。如果日志没有提到目录，也可能是共享内存（/dev/shm）已满："
+        "请申请更多 shm",
     ),
     Reason.COMMAND_NOT_FOUND: _failed(
         "Command not found: {detail}",

@@ -107,6 +107,9 @@ class ContainerKeeper(Keeper):
         container.wait(max(0.0, limit - time.monotonic()))
         self._running.clear()
 
+    def _has_own_shm(self) -> bool:
+        return self._container is not None
+
     def _finish(self) -> None:
         self._ooms = self._container.oom_kills() if self._container is not None else 0
         killed = self._result == -signal.SIGKILL

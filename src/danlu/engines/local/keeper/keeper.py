@@ -310,17 +310,24 @@ class Keeper:
 
     def _finish(self) -> None:
         ooms = cgroup.oom_kills(self._folders())
+        # Before its last processes go: what they hold open goes with them.
+        no_shm = bool(self._result) and self._has_own_shm() and sandbox.is_shared_memory_full()
         self._end_tree()
         for fd, log in self._sources.items():
             os.set_blocking(fd, False)
             _drain(fd, log)
         status = self._status(ooms)
+        if no_shm:
+            status.setdefault("hint", "shared_memory_full")
         if status.get("detail"):
             self._explain(status)
         for log in self._logs:
             log.close()
         self.clean = self._tidy_up() and not self._failure
         self._write_status(status | {"tidy": self.clean})
+
+    def _has_own_shm(self) -> bool:
+        return self._around.namespaces
 
     def _tidy_up(self) -> bool:
         """True: not a process, file or limit of the task is left behind."""

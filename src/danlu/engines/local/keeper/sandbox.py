@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SKIPPED = frozenset({"proc", "lost+found"})
+_FULL = 64 << 10  # less than this left is nothing left
 
 
 def begin(stage: str) -> None:
@@ -53,6 +54,15 @@ def is_unused() -> bool:
         return not os.listdir("/dev/shm")  # noqa: S108 - a file system of its own
     except OSError:
         return False
+
+
+def is_shared_memory_full() -> bool:
+    """In a task's own view, while it is there: has it no room for another large write?"""
+    try:
+        found = os.statvfs("/dev/shm")  # noqa: S108 - a file system of its own
+    except OSError:
+        return False
+    return found.f_blocks > 0 and found.f_bavail * found.f_bsize < _FULL
 
 
 def _bind_host() -> None:
