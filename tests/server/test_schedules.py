@@ -74,6 +74,11 @@ def test_quotas_of_users_groups_and_everybody_else(tmp_path: Path) -> None:
     )
 
 
+def test_zero_is_a_quota_of_everything(tmp_path: Path) -> None:
+    text = "[quotas.group]\ngpus = 0\nmodels = { A100 = 0 }\ncpus = 0\nmemory = 0\n"
+    assert load(config(tmp_path, text)).quotas.group == Quota(0, {"A100": 0}, 0.0, 0)
+
+
 def test_kinds_of_work_are_limited_to_models(tmp_path: Path) -> None:
     found = load(config(tmp_path, '[kinds.environment]\nmodels = ["T4", "RTX 3090"]\n'))
     assert found.policy.kinds == {"environment": frozenset({"T4", "RTX 3090"})}
@@ -91,7 +96,8 @@ def test_kinds_of_work_are_limited_to_models(tmp_path: Path) -> None:
         ("[queues.a.settings]\nworht = 5", "did you mean worth?"),
         ("[queues.a.settings]\nworth = 0", "queues.a.settings.worth: 0"),
         ("[queues.a.settings]\npatience = -1", "queues.a.settings.patience: -1"),
-        ("[quotas.users.alice]\ngpus = -1", "quotas.users.alice.gpus: -1"),
+        ("[quotas.users.alice]\ngpus = -1", "quotas.users.alice.gpus: -1: write a number, 0"),
+        ("[quotas.users.alice]\ncpus = -1", "quotas.users.alice.cpus: -1: write a number, 0"),
         ("[quotas.users.alice]\ngpus = true", "quotas.users.alice.gpus: True"),
         ("[quotas.users]\nalice = 3", "quotas.users"),
         ('[quotas.groups.x]\nmodels = "A100"', "quotas.groups.x.models"),

@@ -62,13 +62,14 @@ SCHEDULING: dict[str, tuple[str, str]] = {
     ),
     "about.quota": (
         "How much somebody may hold at once; more waits, and says so. It holds at once. * stands "
-        "for everybody who has none of their own, 'none' takes a limit away:\n"
+        "for everybody who has none of their own, 0 allows none at all, 'none' takes a limit "
+        "away:\n"
         "  danlu quota set user alice --gpus 8 --model A100=2\n"
         "  danlu quota set user '*' --gpus 4\n"
         "  danlu quota set group vision --gpus 16 --guaranteed 4\n"
         "Quotas of danlu.toml are changed there.",
         "某人或某组同时最多占用多少；超出的会排队并说明原因。立即生效。* 表示没有单独配额的所有人，"
-        "none 表示取消某个上限：\n"
+        "0 表示完全不能用，none 表示取消某个上限：\n"
         "  danlu quota set user alice --gpus 8 --model A100=2\n"
         "  danlu quota set user '*' --gpus 4\n"
         "  danlu quota set group vision --gpus 16 --guaranteed 4\n"

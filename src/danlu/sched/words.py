@@ -106,6 +106,14 @@ def _quota(n: Numbers, whose_en: str, whose_zh: str) -> Pair:
     used, limit, need = (
         gib(int(n[k])) if what == "memory" else f"{n[k]:g}" for k in ("used", "limit", "need")
     )
+    if not float(n["limit"]):
+        none_en, none_zh = {"cards": ("cards", "显卡"), "cpus": ("CPUs", " CPU")}.get(
+            what, ("memory", "内存") if what == "memory" else (unit_en, f" {unit_en}")
+        )
+        return (
+            f"{whose_en} allows no {none_en} at all (it was set to 0), and it needs {need}",
+            f"{whose_zh}不允许使用{none_zh}（设为 0），此任务需要 {need}",
+        )
     if float(n["need"]) > float(n["limit"]):
         return (
             f"{whose_en} allows {limit} {unit_en} at once, and it needs {need}",

@@ -109,7 +109,7 @@ class Schedules(Values):
         return Quota(
             self._cards(f"{key}.gpus", table["gpus"]) if "gpus" in table else None,
             {name: self._cards(f"{key}.models.{name}", n) for name, n in models.items()},
-            self._number(f"{key}.cpus", table["cpus"]) if "cpus" in table else None,
+            self._limit(f"{key}.cpus", table["cpus"]) if "cpus" in table else None,
             self._parsed(f"{key}.memory", table["memory"], parse_size)
             if "memory" in table
             else None,
@@ -117,10 +117,19 @@ class Schedules(Values):
         )
 
     def _cards(self, key: str, value: Any) -> int:
-        """Zero is a quota too: no cards at all."""
-        if value == 0 and not isinstance(value, bool):
-            return 0
-        return round(self._number(key, value) * WHOLE)
+        return round(self._limit(key, value) * WHOLE)
+
+    def _limit(self, key: str, value: Any) -> float:
+        """Zero is a quota too: nothing at all."""
+        good = isinstance(value, int | float) and not isinstance(value, bool)
+        if not good or not 0 <= value < 1e18:
+            raise self._wrong(
+                key,
+                value,
+                "write a number, 0 or more (0: none at all)",
+                "请写不小于 0 的数（0：一点不给）",
+            )
+        return float(value)
 
     def _models(self, key: str, table: dict[str, Any]) -> frozenset[str]:
         self._known(key, table, ("models",))
