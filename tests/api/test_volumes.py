@@ -153,11 +153,6 @@ class TestPlacing:
         name = town.declare(tmp_path, nodes=["n2"])
         assert town.run(town.alice, "echo $DANLU_NODE", mounts=[f"{name}:/x"]) == "n2\n"
 
-    def test_a_volume_on_no_node_here_is_refused(self, town: Town, tmp_path: Path) -> None:
-        name = town.declare(tmp_path, nodes=["n9"])
-        answer = town.alice.http.post("/jobs", json={"command": "true", "mounts": [f"{name}:/x"]})
-        assert "exists on n9 only" in refusal(answer)
-
 
 class TestAskingForWhatIsNotOnes:
     @pytest.mark.parametrize(

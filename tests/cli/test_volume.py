@@ -34,8 +34,9 @@ def test_a_volume_is_declared_shown_changed_and_taken_back(
     assert "ssd" in text(server, "list")
     changed = json.loads(text(server, "set", "ssd", "--writable", "--all-nodes", "--json"))
     assert (changed["read_only"], changed["nodes"], changed["tier"]) == (False, [], "fast")
-    limited = json.loads(text(server, "set", "ssd", "--user", "zoe", "--group", "g", "--json"))
-    assert (limited["users"], limited["groups"], limited["usable"]) == (["zoe"], ["g"], False)
+    server.cli("group", "add", "readers")
+    limited = json.loads(text(server, "set", "ssd", "--group", "readers", "--json"))
+    assert (limited["groups"], limited["usable"]) == (["readers"], False)
     assert "(not you)" in text(server, "list")
     assert "everybody" in text(server, "set", "ssd", "--everybody")
     assert "no volume any more" in text(server, "remove", "ssd")
@@ -66,12 +67,28 @@ def test_a_job_sees_it_where_it_asks(server: DanluServer, tmp_path: Path) -> Non
         (("list", "x"), 2, "Something is missing"),
         (("paint", "x"), 2, "There is no danlu volume paint"),
         (("add", "v", "/srv", "--read-only", "--writable"), 2, "exclude each other"),
+        (("add", "v", "/srv", "--node", "n9"), 2, "'n9' is no node here; there is: n1, n2"),
+        (("add", "v", "/srv", "--user", "nobody"), 2, "'nobody' is no user here; there is: admin"),
+        (("add", "v", "/srv", "--group", "ghosts"), 2, "'ghosts' is no group here; there is: "),
     ],
 )
 def test_what_cannot_be_done_is_told(
     server: DanluServer, words: tuple[str, ...], code: int, told: str
 ) -> None:
     assert told in complaint(server, *words, code=code)
+
+
+def test_a_group_that_went_is_in_nobodys_way(server: DanluServer, tmp_path: Path) -> None:
+    for group in ("goes", "stays"):
+        server.cli("group", "add", group)
+    text(server, "add", "theirs", str(tmp_path), "--group", "goes")
+    server.cli("group", "remove", "goes")
+    assert "read-only" in text(server, "set", "theirs", "--read-only")
+    changed = text(server, "set", "theirs", "--group", "goes", "--group", "stays", "--json")
+    assert json.loads(changed)["groups"] == ["goes", "stays"]
+    told = complaint(server, "set", "theirs", "--node", "n9", "--lang", "zh", code=2)
+    assert "'n9' 不是这里的节点；现有：n1、n2" in told
+    text(server, "remove", "theirs")
 
 
 def test_it_speaks_chinese(server: DanluServer) -> None:

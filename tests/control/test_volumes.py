@@ -130,6 +130,11 @@ class TestWhatATaskSees:
 
 
 class TestWhatAJobIsRefused:
+    def test_a_volume_on_nodes_that_are_not_here_any_more(self, tmp_path: Path) -> None:
+        found = volumes(tmp_path, volume("ssd", "/b", nodes=("n9",)))
+        (told,) = messages(found, ALICE, job(mounts=["ssd:/x"]))
+        assert told.startswith("exists on n9 only, and there is no such node here")
+
     @pytest.mark.parametrize(
         "name", ["ours", "nothing", "share.speech", "user.bob", "share", "admin", "home"]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 class AccessError(Exception):
@@ -50,6 +51,20 @@ class Unfit(AccessError):
     def __init__(self, key: str, en: str, zh: str) -> None:
         super().__init__("invalid_request", f"{key}: {en}", f"{key}：{zh}")
         self.key = key
+
+
+class Unknown(Unfit):
+    """A name of something that is not here; those that are, are told."""
+
+    def __init__(
+        self, key: str, what: tuple[str, str], value: object, known: Sequence[str]
+    ) -> None:
+        shown, listed = str(value)[:64], known[:50]
+        super().__init__(
+            key,
+            f"{shown!r} is no {what[0]} here; there is: {', '.join(listed) or 'none yet'}",
+            f"{shown!r} 不是这里的{what[1]}；现有：{'、'.join(listed) or '无'}",
+        )
 
 
 class WrongPassword(AccessError):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from danlu.access import rules
 from danlu.access.audit import note
-from danlu.access.errors import Clash, NotAllowed, NotThere, Unfit
+from danlu.access.errors import Clash, NotAllowed, NotThere, Unfit, Unknown
 from danlu.access.names import check_text
 from danlu.access.principal import Asker
 from danlu.control.declaring import check
@@ -19,9 +19,12 @@ from danlu.control.settings import VolumeConfig
 from danlu.control.volumes import Volume, config_of
 from danlu.spec.errors import Wrong
 from danlu.spec.ties import read_target
+from danlu.store import groups, users
 from danlu.store import volumes as volume_store
 from danlu.store.rows import VolumeRow
 from danlu.store.tx import Tx
+
+_NAMES = {"groups": ("group", "组"), "users": ("user", "用户"), "nodes": ("node", "节点")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Catalogue:
     async def add(self, asker: Asker, row: VolumeRow) -> Shown:
         _managed(asker)
         row = self._checked(replace(row, created_at=time.time()))
+        await self._check_names({key: getattr(row, key) for key in _NAMES})
         if row.name in self._rooms.volumes.catalogue():
             raise Clash(
                 "volume_exists",
@@ -78,6 +82,9 @@ class Catalogue:
         _managed(asker)
         before = self._own(name)
         row = self._checked(replace(before, **values))
+        # What was named before is not asked again: a group may have gone in the meantime.
+        named = {key: set(values.get(key, ())) - set(getattr(before, key)) for key in _NAMES}
+        await self._check_names(named)
         told = {key: value for key, value in _told(row).items() if value != _told(before)[key]}
 
         def op(tx: Tx) -> None:
@@ -134,6 +141,22 @@ class Catalogue:
         row.target = read_target(row.target)
         row.note, row.tier = check_text(row.note, "note"), check_text(row.tier, "tier")
         return row
+
+    async def _check_names(self, named: Mapping[str, Collection[str]]) -> None:
+        """A name that is nobody's would shut all out, or leave a job waiting for no node."""
+
+        def query(tx: Tx) -> dict[str, list[str]]:
+            here = [row.name for row in groups.list_groups(tx) if row.status == "active"]
+            people = [row.name for row in users.list_users(tx) if row.status != "removed"]
+            return {"groups": here, "users": people}
+
+        if not any(named.values()):
+            return
+        known = await self._rooms.store.read(query)
+        known["nodes"] = [node.name for node in self._rooms.ledger.nodes()]
+        for key, what in _NAMES.items():
+            for name in sorted(set(named[key]) - set(known[key])):
+                raise Unknown(key, what, name, known[key])
 
 
 def row_of(config: VolumeConfig) -> VolumeRow:

@@ -7,7 +7,7 @@ from typing import Any
 
 from danlu.access import rules
 from danlu.access.audit import note
-from danlu.access.errors import Clash, NotAllowed, NotThere, Unfit
+from danlu.access.errors import Clash, NotAllowed, NotThere, Unfit, Unknown
 from danlu.access.principal import Asker
 from danlu.control.active import Active
 from danlu.control.rooms import Rooms, now
@@ -79,7 +79,7 @@ class Scheduling:
         if row is None:
             raise _no_queue(name)
         if into not in self._book.queues:
-            raise Unfit("into", *_unknown("queue", "队列", into, list(self._book.queues)))
+            raise Unknown("into", ("queue", "队列"), into, list(self._book.queues))
         if into == name or name == DEFAULT_QUEUE:
             raise Unfit(
                 "into",
@@ -129,11 +129,11 @@ class Scheduling:
         for key, known in _KNOWN.items():
             value = changes.get(key)
             if value is not None and value not in known:
-                raise Unfit(key, *_unknown("order", "顺序", value, list(known)))
+                raise Unknown(key, ("order", "顺序"), value, list(known))
         here = [node.name for node in self._rooms.ledger.nodes()]
         for node in changes.get("nodes") or ():
             if node not in here:
-                raise Unfit("nodes", *_unknown("node", "节点", node, here))
+                raise Unknown("nodes", ("node", "节点"), node, here)
 
     # -- quotas -------------------------------------------------------------------------------
 
@@ -219,14 +219,6 @@ class Scheduling:
 
 def _without_none(content: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in content.items() if value is not None}
-
-
-def _unknown(what: str, what_zh: str, value: object, known: list[str]) -> tuple[str, str]:
-    shown = str(value)[:64]
-    return (
-        f"{shown!r} is no {what} here; there is: {', '.join(known[:50])}",
-        f"{shown!r} 不是这里的{what_zh}；现有：{'、'.join(known[:50])}",
-    )
 
 
 def _no_queue(name: str) -> NotThere:
