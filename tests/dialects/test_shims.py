@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 from pathlib import Path
@@ -39,6 +40,26 @@ def test_all_are_installed_again_over_our_own_and_removed(desk: Desk, tmp_path: 
         assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
     desk.danlu("shims", "remove", "--dir", str(folder))
     assert list(folder.iterdir()) == []
+
+
+def test_a_program_is_told_in_json(desk: Desk, tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (real / "squeue").write_text("#!/bin/sh\n")
+    (real / "squeue").chmod(0o755)
+    folder = tmp_path / "d"
+    words = ("--json", "shims", "install", "--dir", str(folder), "sbatch", "squeue")
+    done = desk.danlu(*words, env={"PATH": str(real)})
+    assert json.loads(done.stdout) == {
+        "folder": str(folder),
+        "installed": ["sbatch"],
+        "left_out": {"squeue": str(real / "squeue")},
+        "on_path": False,
+    }
+    for removed in (["sbatch"], []):
+        done = desk.danlu("--json", "shims", "remove", "--dir", str(folder))
+        assert json.loads(done.stdout) == {"folder": str(folder), "removed": removed}
+    assert "None of these" in desk.danlu("shims", "remove", "--dir", str(folder)).stdout
 
 
 def test_an_unknown_name_is_refused(desk: Desk) -> None:

@@ -374,6 +374,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "没有服务响应，本机也无法转换：{cause}",
     ),
     "shims.installed": ("{path}  installed", "{path}  已安装"),
+    "shims.none": (
+        "None of these commands is ours in {folder}",
+        "{folder} 中没有由 Danlu 安装的这些命令",
+    ),
     "shims.not_on_path": (
         "{folder} is not on your PATH; add it: export PATH={folder}:$PATH",
         "{folder} 不在 PATH 中；请加入：export PATH={folder}:$PATH",
