@@ -11,6 +11,7 @@ from websockets.exceptions import ConnectionClosed
 
 from danlu.engines.local.check import Abilities
 from tests.api.lab import PATIENCE, Job, Lab, eventually
+from tests.api.society import Society
 from tests.api.sockets import (
     END,
     INPUT,
@@ -44,6 +45,40 @@ def test_what_is_sent_arrives_at_the_tasks_input_and_its_end_too(lab: Lab) -> No
         socket.send(END)
         lab.wait(job)
     assert lab.log(job) == b"hello\n" + blob + b"over\n"
+
+
+def test_ones_own_input_is_no_matter_for_the_audit_log_but_anothers_is(
+    lab: Lab, society: Society
+) -> None:
+    owner = society.person()
+    job = owner.submit(command="cat", stdin="pipe", held=False)
+    lab.until(job, "running")
+    with attach(lab, job, bearer=owner.token) as socket:
+        socket.send(INPUT + b"mine\n")
+        eventually(lambda: b"mine" in lab.log(job))
+    assert society.acts(thing=job["ref"]) == []
+    with attach(lab, job) as socket:
+        socket.send(INPUT + b"not mine\n")
+        socket.send(END)
+        lab.wait(job)
+    eventually(lambda: bool(society.acts(thing=job["ref"])))
+    (line,) = society.acts(thing=job["ref"])
+    assert line["en"] == f"admin took over the input of {job['ref']}"
+
+
+def test_a_command_inside_a_job_is_always_written_down(lab: Lab, society: Society) -> None:
+    owner = society.person()
+    job = owner.submit(command="sleep 600", held=False)
+    lab.until(job, "running")
+    with execute(lab, job, "true", bearer=owner.token) as socket:
+        finish(socket)
+    eventually(lambda: bool(society.acts(thing=job["ref"])))
+    (line,) = society.acts(thing=job["ref"])
+    assert (line["act"], line["actor"], line["data"]["words"]) == (
+        "job.entered",
+        owner.name,
+        "true",
+    )
 
 
 def test_input_may_be_sent_before_the_task_has_started(lab: Lab) -> None:

@@ -68,6 +68,7 @@ WORDS: dict[str, Pair] = {
     "job.held": ("{actor} held {thing}", "{actor} 挂起了 {thing}"),
     "job.released": ("{actor} released {thing}", "{actor} 释放了 {thing}"),
     "job.entered": ("{actor} went into {thing}", "{actor} 进入了 {thing}"),
+    "job.attached": ("{actor} took over the input of {thing}", "{actor} 接管了 {thing} 的输入"),
     "secret.set": ("{actor} set the secret {thing}", "{actor} 设置了密钥 {thing}"),
     "secret.deleted": ("{actor} deleted the secret {thing}", "{actor} 删除了密钥 {thing}"),
     "volume.added": ("{actor} declared the volume {thing}", "{actor} 声明了存储卷 {thing}"),

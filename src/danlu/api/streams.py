@@ -23,6 +23,9 @@ from danlu.store.rows import JobRow
 
 router = APIRouter(prefix="/jobs", tags=["streams"])
 
+Command = tuple[list[str], Tty | None] | None
+"""What to run inside, and at which terminal; None: the task's own input."""
+
 INPUT, STDOUT, STDERR, RESIZE, EXIT, END_OF_INPUT = 0, 1, 2, 3, 4, 5
 _REFUSED = 4403
 _NOT_THERE = 4404
@@ -55,9 +58,7 @@ async def execute(
     await _serve(socket, ref, task, (words, terminal))
 
 
-async def _serve(
-    socket: WebSocket, ref: str, task: int, command: tuple[list[str], Tty | None] | None
-) -> None:
+async def _serve(socket: WebSocket, ref: str, task: int, command: Command) -> None:
     our: Services = socket.app.state.services
     try:
         asker = await socket_asker(socket)
@@ -76,10 +77,17 @@ async def _serve(
         return
     await socket.accept()
     barred = our.gate.barred(asker.who, lambda now: rules.enters_job(now, row.owner))
-    noting = our.controller.rooms.store.write(
-        lambda tx: note(tx, asker, "job.entered", row.ref, task=task, words=_shown(command))
+    await asyncio.gather(_relay(socket, duplex, barred), _noted(our, asker, row, task, command))
+
+
+async def _noted(our: Services, asker: Asker, row: JobRow, task: int, command: Command) -> None:
+    """The input of one's own job, as `danlu run` has it, is the job itself: nobody went in."""
+    if command is None and asker.name == row.owner:
+        return
+    act = "job.attached" if command is None else "job.entered"
+    await our.controller.rooms.store.write(
+        lambda tx: note(tx, asker, act, row.ref, task=task, words=_shown(command))
     )
-    await asyncio.gather(_relay(socket, duplex, barred), noting)
 
 
 async def _enterable(our: Services, asker: Asker, ref: str) -> JobRow:
@@ -163,7 +171,7 @@ async def _refuse(socket: WebSocket, code: int, why: str) -> None:
         await socket.close(code, why.encode()[:120].decode("utf-8", "ignore"))
 
 
-def _shown(command: tuple[list[str], Tty | None] | None) -> str:
+def _shown(command: Command) -> str:
     """The program's name only: its arguments may hold secrets."""
     return "" if command is None else command[0][0][:200]
 
