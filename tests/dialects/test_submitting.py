@@ -56,6 +56,22 @@ def test_a_pasted_json_job_runs_and_its_notes_are_everywhere(desk: Desk) -> None
     assert "authFile" in event["zh"]
 
 
+def test_a_batch_script_is_called_by_its_file_whichever_way_it_is_sent(desk: Desk) -> None:
+    desk.file("big train.sh", "#!/bin/sh\necho $SLURM_JOB_NAME\n")
+    desk.file("named.sh", "#!/bin/sh\n#SBATCH -J own\ntrue\n")
+
+    def name(*words: str) -> str:
+        return str(json.loads(desk.danlu("--json", "submit", *words).stdout)["jobs"][0]["name"])
+
+    by_danlu = name("big train.sh")
+    by_sbatch = desk.run("sbatch", "--parsable", "big train.sh").stdout.strip()
+    assert by_danlu == desk.show(by_sbatch)["name"] == "big-train.sh"
+    for words in (("convert",), ("convert", "--offline")):
+        assert "name: big-train.sh\n" in desk.danlu(*words, "big train.sh").stdout
+    assert name("named.sh") == "own"
+    assert name("-n", "mine", "named.sh") == name("-n", "mine", "big train.sh") == "mine"
+
+
 def test_a_role_that_succeeded_ends_the_job_and_its_secret_is_nowhere_to_be_read(
     desk: Desk,
 ) -> None:

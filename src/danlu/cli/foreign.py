@@ -40,6 +40,23 @@ def looks_foreign(text: str, jobs: list[dict[str, Any]] | None) -> bool:
     return any(_assigns(line) for line in lines)
 
 
+def usual_name(path: str, text: str, dialect: str | None) -> str | None:
+    """What its own platform calls a job of this file that names itself nothing: sbatch, the file.
+
+    None: the platform has no such habit.
+    """
+    script = text.startswith(("#!", "#SBATCH")) or "\n#SBATCH" in text
+    if path == "-" or not (script if dialect is None else dialect == "sbatch"):
+        return None
+    return tidy(path.rpartition("/")[2])
+
+
+def tidy(text: str) -> str:
+    """A name the server takes."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "_.-") else "-" for c in text)
+    return plain.strip("-.")[:64] or "sbatch"
+
+
 def _by_keys(keys: dict[str, Any]) -> bool:
     if "taskRoles" in keys or "protocolVersion" in keys:
         return True

@@ -8,8 +8,10 @@ import sys
 from danlu.cli import codes
 from danlu.cli.commands.submit import read_text, reading
 from danlu.cli.failure import Failure, complain
+from danlu.cli.foreign import usual_name
 from danlu.cli.texts import pick, t
 from danlu.sdk.errors import ApiError, Lost, NoServer, Unreachable
+from danlu.sdk.fastjson import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ def convert(session: Session, args: Args) -> int:
     found: list[dict[str, Any]] = []
     for path in args.words:
         source, text = read_text(path)
-        answer = _ask(session, args, text.encode())
+        name = usual_name(path, text, args.get("dialect"))
+        answer = _ask(session, args, text.encode(), {} if name is None else {"name": name})
         if "details" in answer:
             _explain(answer, source)
             worst = codes.USAGE
@@ -53,18 +56,19 @@ def _explain(answer: dict[str, Any], source: str) -> None:
         sys.stderr.write(f"  {place}{pick(detail, 'message')}\n")
 
 
-def _ask(session: Session, args: Args, body: bytes) -> dict[str, Any]:
+def _ask(session: Session, args: Args, body: bytes, offers: dict[str, str]) -> dict[str, Any]:
     """The server's answer, or that of a reader on this machine."""
     if not args.flag("offline") and not args.all("volume"):
         try:
-            found: Any = session.client.convert(body, **reading(args))
+            offered = {"offers": dumps(offers)} if offers else {}
+            found: Any = session.client.convert(body, **reading(args), **offered)
             return dict(found)
         except ApiError as error:
             if error.status == 422 and error.code == "invalid_job":
                 return {"details": error.details, "language": _language(error)}
         except (NoServer, Unreachable, Lost):
             pass
-    return _offline(args, body)
+    return _offline(args, body, offers)
 
 
 def _language(error: ApiError) -> str:
@@ -73,12 +77,12 @@ def _language(error: ApiError) -> str:
     return rest.rstrip(")") if found else ""
 
 
-def _offline(args: Args, body: bytes) -> dict[str, Any]:
+def _offline(args: Args, body: bytes, offers: dict[str, str]) -> dict[str, Any]:
     import subprocess
 
     from danlu.sdk.fastjson import loads
 
-    words = [sys.executable, "-m", "danlu.server.convert"]
+    words = [sys.executable, "-m", "danlu.server.convert", "--offers", dumps(offers)]
     for option in ("dialect", "as"):
         if args.get(option):
             words += [f"--{option}", str(args.get(option))]

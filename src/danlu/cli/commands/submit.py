@@ -7,6 +7,7 @@ import sys
 
 from danlu.cli import codes
 from danlu.cli.failure import Failure, explain_api
+from danlu.cli.foreign import usual_name
 from danlu.cli.jobfile import LARGEST, JobFile, NotEditable
 from danlu.cli.jobflags import job_keys, workdir
 from danlu.cli.options import UsageError
@@ -32,7 +33,7 @@ def submit(session: Session, args: Args) -> int:
     if args.get("workdir") is not None:
         keys["workdir"] = workdir(args)
     dialect = args.get("dialect")
-    files = [_prepare(JobFile(*read_text(path), dialect), keys, args) for path in args.words]
+    files = [_file(path, dialect, keys, args) for path in args.words]
     dry_run = args.flag("dry-run")
     try:
         # All files are looked at before the first is queued: a mistake in the last one must not
@@ -72,6 +73,15 @@ def _send(session: Session, file: JobFile, args: Args, dry_run: bool) -> model.S
 def reading(args: Args) -> dict[str, Any]:
     """How a file of another language is to be read."""
     return {"dialect": args.get("dialect"), "as": args.get("as"), "set": args.all("config")}
+
+
+def _file(path: str, dialect: str | None, keys: dict[str, object], args: Args) -> JobFile:
+    source, text = read_text(path)
+    file = _prepare(JobFile(source, text, dialect), keys, args)
+    name = usual_name(path, text, dialect) if file.foreign else None
+    if name is not None:
+        file.offer("name", name)
+    return file
 
 
 def _prepare(file: JobFile, keys: dict[str, object], args: Args) -> JobFile:
