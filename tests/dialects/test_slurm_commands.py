@@ -139,6 +139,34 @@ def test_held_jobs_are_released_by_scontrol(desk: Desk) -> None:
     assert desk.wait(number)["state"] == "succeeded"
 
 
+def test_requeue_ends_what_runs_and_runs_it_again(desk: Desk) -> None:
+    wrap = "trap 'sleep .3; touch saved; exit' TERM; ls saved && exit; sleep 100 & wait"
+    number = desk.run("sbatch", "--parsable", "--wrap", wrap).stdout.strip()
+    eventually(lambda: desk.show(number)["state"] == "running" or None)
+    done = desk.run("scontrol", "requeue", number)
+    assert desk.show(number)["state"] == "stopped", done.stderr
+    again = done.stdout.split()[-1]
+    assert desk.wait(again)["state"] == "succeeded", "it found what the first one had saved"
+    held = desk.run("scontrol", "requeuehold", again).stdout.split()[-1]
+    assert desk.run("squeue", "-h", "-j", held, "-o", "%R").stdout == "(JobHeldUser)\n"
+    assert "pending execution" in desk.run("scontrol", "requeue", held).stderr
+
+
+def test_a_job_that_would_requeue_itself_is_told_what_does_so_here(desk: Desk) -> None:
+    desk.file(
+        "again.sh",
+        "#!/bin/bash\n[ $SLURM_RESTART_COUNT = 1 ] && exit 0\n"
+        "scontrol requeue $SLURM_JOB_ID\nexit 1\n",
+    )
+    done = desk.danlu("--json", "submit", "--retries", "1", "again.sh")
+    job = desk.wait(json.loads(done.stdout)["jobs"][0]["id"])
+    assert (job["state"], job["attempt"]) == ("succeeded", 2)
+    first = desk.danlu("logs", "--attempt", "1", job["id"]).stdout
+    assert "cannot put itself back into the queue" in first
+    assert "--retries" in first
+    assert "不能自己重新排队" in first
+
+
 def test_scancel_by_name_and_user_leaves_the_others(desk: Desk) -> None:
     kept = desk.run("sbatch", "--parsable", "-J", "keep", "--wrap", "sleep 100").stdout.strip()
     gone = desk.run("sbatch", "--parsable", "-J", "drop", "--wrap", "sleep 100").stdout.strip()

@@ -19,7 +19,18 @@ def scontrol(words: list[str]) -> int:
     if words[:2] in (["show", "hostlist"], ["show", "hostlistsorted"]):
         sys.stdout.write(",".join(expanded(words[2] if len(words) > 2 else "")) + "\n")
         return 0
-    raise Trouble("inside a job only `scontrol show hostnames` and `show hostlist` are answered")
+    if words[:1] in (["requeue"], ["requeuehold"]):
+        # A task has no account with the server, and needs none for what is tried again anyway.
+        raise Trouble(
+            "a job cannot put itself back into the queue. Submit it with --retries N (danlu submit)"
+            " and end with a status other than 0: it is tried again, SLURM_RESTART_COUNT counts."
+            " 任务不能自己重新排队：用 danlu submit --retries N 提交，并以非 0 状态退出，"
+            "平台会重试（SLURM_RESTART_COUNT 记录次数）"
+        )
+    raise Trouble(
+        "inside a job only `scontrol show hostnames` and `show hostlist` are answered."
+        " 任务中只支持 scontrol show hostnames 和 show hostlist"
+    )
 
 
 def reachable(names: list[str]) -> list[str]:

@@ -190,6 +190,17 @@ def _act(verb: str, words: list[str]) -> int:
         elif verb == "release":
             client.release(ref)
         else:
-            again = client.rerun(ref)
+            again = _requeued(client, ref, held=verb == "requeuehold")
             sys.stdout.write(f"Submitted batch job {again['jobs'][0]['seq']}\n")
     return 0
+
+
+def _requeued(client: Any, ref: str, held: bool) -> Any:
+    """Once more under a new number; what runs is ended first, as Slurm does it."""
+    state = client.show(ref)["state"]
+    if state == "queued":
+        raise Trouble(f"Job {ref} is pending execution already", f"任务 {ref} 已在排队")
+    if state in ("starting", "running", "stopping"):
+        client.stop(ref)
+        client.wait(ref)  # what it still saves must be there for the next one
+    return client.submit({**client.spec(ref), "held": True}) if held else client.rerun(ref)
