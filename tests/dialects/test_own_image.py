@@ -23,6 +23,7 @@ from tests.support.containers import ContainerDaemon
 from tests.support.debian import debian
 from tests.support.folders import let_in
 from tests.support.registry import PASSWORD, USER, Registry
+from tests.support.retrying import until_it_works
 from tests.support.server import DanluServer
 
 LAB = """
@@ -127,7 +128,8 @@ def test_an_image_is_built_pushed_to_the_labs_registry_and_jobs_run_in_it(
     desk.file("image/Dockerfile", text)
     proxies = " ".join(f"--build-arg {name}" for name in PROXIES if name in os.environ)
     build = f"docker build --network host {proxies} -t {elsewhere} image"
-    done = desk.shell(build, env=env, patience=BUILDING)
+    # Its steps fetch packages; those that were done are kept for the next try.
+    done = until_it_works(lambda: desk.shell(build, env=env, patience=BUILDING))
     assert done.returncode == 0, done.stdout + done.stderr
 
     for line in (tag, push):

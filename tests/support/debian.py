@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.parts import missing, need
+from tests.support.retrying import until_it_works
 
 _REACHING = re.compile(r"Acquire::(?:https?|Check-Valid-Until|Retries)\b")
 _PIP_KEYS = ("index-url", "extra-index-url", "trusted-host", "proxy", "cert", "timeout")
@@ -52,13 +53,18 @@ def debian(to: Path, *packages: str) -> Path:
         *(f"--customize-hook={hook}" for hook in hooks),
         *(f"--aptopt={apt}", suite, str(to), *mirrors),
     ]
-    with _in_memory() as folder:
-        env = {**os.environ, "TMPDIR": folder}
-        done = subprocess.run(
-            words, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
+
+    def build() -> subprocess.CompletedProcess[str]:
+        to.unlink(missing_ok=True)
+        with _in_memory() as folder:
+            env = {**os.environ, "TMPDIR": folder}
+            return subprocess.run(
+                words, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False
+            )
+
+    done = until_it_works(build)
     if done.returncode:
-        missing("a Debian to build upon", f"its mirror has to be reachable\n{done.stderr[-2000:]}")
+        missing("a Debian to build upon", f"its mirror has to be reachable\n{done.stderr}")
     return to
 
 
