@@ -36,6 +36,8 @@ def danlu(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
         (["jobs", "extra"], "'extra' is one word too many"),
         (["show"], "missing: JOB"),
         (["jobs", "-l", "x"], "not a whole number"),
+        (["quota", "set", "user", "x", "--gpus", "many"], "as 4 or 0.5"),
+        (["quota", "set", "user", "x", "--model", "A100=nan"], "as 4 or 0.5"),
         (["run"], "No command to run"),
         (["submit"], "name a job file"),
         (["exec", "mnist-1"], "danlu exec JOB -- "),

@@ -124,6 +124,7 @@ def test_duplicate_keys_are_told_together_with_their_lines() -> None:
         ("- a\n- b\n", "not a job"),
         ("42", "not a job"),
         ("a: [1, 2", "not valid YAML"),
+        ("a: [\n", "the text ends inside brackets"),
         ("a: b: c", "quote"),
         ("name: x\n\tgpus: 1", "tabs"),
         ("a: @x", "special character"),
@@ -147,6 +148,23 @@ def test_duplicate_keys_are_told_together_with_their_lines() -> None:
 )
 def test_what_cannot_be_read_is_refused_and_says_why(text: str | bytes, says: str) -> None:
     assert says in str(refusal(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("command: [\nname: x\n", 1),
+        ("name: x\nenv: {A: 1\nworkdir: /x\n", 2),
+        ("name: x\ncommand: 'python\nid: y\n", 2),
+        ('name: x\ncommand: "python\n\n\n', 2),
+    ],
+)
+def test_what_is_not_closed_is_told_where_it_opens(text: str, line: int) -> None:
+    """The line that shows it is often the last, or one that the command line added."""
+    (problem,) = refusal(text).problems
+    assert problem.line == line
+    assert "is not closed" in problem.message_en
+    assert "没有闭合" in problem.message_zh
 
 
 @pytest.mark.parametrize(

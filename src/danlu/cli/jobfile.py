@@ -67,7 +67,7 @@ class JobFile:
         self.foreign = dialect not in (None, "native") or (
             dialect is None and looks_foreign(text, self._json)
         )
-        self._text = text
+        self.written = text
         self._keys: dict[str, Any] = {}
         self._offers: dict[str, Any] = {}
         if self.foreign:
@@ -129,7 +129,7 @@ class JobFile:
         from danlu.sdk.fastjson import dumps
 
         if self.foreign:
-            return self._text.encode(), "text/plain"
+            return self.written.encode(), "text/plain"
         if self._json is not None:
             return dumps(self._json).encode(), "application/json"
         return "".join(each.text() for each in self.documents).encode(), "application/yaml"

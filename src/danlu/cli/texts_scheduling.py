@@ -67,6 +67,11 @@ SCHEDULING: dict[str, tuple[str, str]] = {
         "没有要设置的内容：请至少给出一个上限，例如 danlu quota set user alice --gpus 8",
     ),
     "quota.none": ("No quotas: nobody is limited", "没有配额：不限制任何人"),
+    "quota.number": (
+        "{option} {value!r}: not a number; write one, as 4 or 0.5, 0 for none at all, or the word "
+        "none to take the limit away",
+        "{option} {value!r}：不是数字；请写 4 或 0.5 这样的数，0 表示完全不能用，none 表示取消上限",
+    ),
     "quota.user": ("user", "用户"),
     "quota.whose": ("{word!r}: write user or group", "{word!r}：请写 user 或 group"),
 }

@@ -245,7 +245,24 @@ def _syntax_error(error: yaml.YAMLError, text: str) -> SpecError:
     if mark is None:
         return file_error("The file is not valid YAML", "文件不是合法的 YAML")
     lines = text.split("\n")
-    content = lines[mark.line].strip()[:60] if mark.line < len(lines) else ""
+    opened = _opened(error)
+    if opened is not None:
+        content = lines[opened.line].strip()[:60]
+        return file_error(
+            f"This is not valid YAML: what opens at column {opened.column + 1} is not closed, or "
+            f"something is wrong inside it: {content!r}; check quotes, brackets and commas",
+            f"不是合法的 YAML：第 {opened.column + 1} 列开始的括号或引号没有闭合，或其中有误："
+            f"{content!r}；请检查引号、括号和逗号",
+            opened.line + 1,
+            content,
+        )
+    if not "".join(lines[mark.line :]).strip():
+        return file_error(
+            "This is not valid YAML: the text ends inside brackets or quotes that are not closed",
+            "不是合法的 YAML：文本结束时还有括号或引号没有闭合",
+            mark.line + 1,
+        )
+    content = lines[mark.line].strip()[:60]
     en, zh = _hint(str(getattr(error, "problem", "")), lines[mark.line : mark.line + 1])
     return file_error(
         f"This is not valid YAML at column {mark.column + 1}: {content!r}; {en}",
@@ -253,6 +270,15 @@ def _syntax_error(error: yaml.YAMLError, text: str) -> SpecError:
         mark.line + 1,
         content,
     )
+
+
+def _opened(error: yaml.YAMLError) -> yaml.Mark | None:
+    """Where a bracket or quote opened that a later line, often the last, shows to be unclosed."""
+    first, last = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
+    context, problem = str(getattr(error, "context", "")), str(getattr(error, "problem", ""))
+    within = "flow" in context or ("scalar" in context and "unexpected end" in problem)
+    late = first is not None and last is not None and last.line > first.line
+    return first if within and late else None
 
 
 def _hint(problem: str, line: list[str]) -> tuple[str, str]:

@@ -158,9 +158,12 @@ def _model(given: str) -> tuple[str, float]:
 
 def _number(option: str, given: str) -> float:
     try:
-        return float(given)
+        number = float(given)
+        if number == number and number not in (float("inf"), float("-inf")):
+            return number
+        raise ValueError(given)
     except ValueError:
-        raise UsageError("usage.not_a_number", "quota", option=option, value=given) from None
+        raise UsageError("quota.number", "quota", option=option, value=given) from None
 
 
 def _quota_row(found: model.QuotaView) -> list[str]:

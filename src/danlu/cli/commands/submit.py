@@ -66,8 +66,22 @@ def _send(session: Session, file: JobFile, args: Args, dry_run: bool) -> model.S
     try:
         answer: model.Submitted = send(ask, patience(args), dry_run or file.repeatable)
     except ApiError as error:
-        raise _Refused(error, file) from None
+        raise _as_written(session, file, error) from None
     return answer
+
+
+def _as_written(session: Session, file: JobFile, error: ApiError) -> _Refused:
+    """A file that is not closed where it should be fails in what we added to it: nobody would
+    understand that, so the file is looked at once more as it was written."""
+    lines = [detail.get("line") for detail in error.details]
+    if file.foreign or not lines or lines[0] is None or file.place(lines[0]):
+        return _Refused(error, file)
+    plain = JobFile(file.source, file.written)
+    try:
+        session.client.submit_text(*plain.body(), dry_run=True)
+    except ApiError as told:
+        return _Refused(told, plain)
+    return _Refused(error, file)
 
 
 def reading(args: Args) -> dict[str, Any]:
