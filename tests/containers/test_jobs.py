@@ -142,9 +142,7 @@ def test_a_job_is_stopped_while_its_image_is_pulled(
     image = f"{registry.host}/{name}:1"
     with registry.slow() as a_moment:
         job = server.submit(image=image, command="echo ran")
-        until(
-            lambda: a_moment() or "pulling" in [event["kind"] for event in events(server, job)]
-        )
+        until(lambda: a_moment() or "pulling" in [event["kind"] for event in events(server, job)])
         server.post(f"/jobs/{job['id']}/stop", {})
         ended = server.wait(job)
     assert (ended["state"], ended["reason"]) == ("stopped", "stopped_by_user")

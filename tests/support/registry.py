@@ -65,7 +65,7 @@ class Registry:
                 stdout=log,
                 stderr=log,
             )
-        until = time.monotonic() + 60
+        until = time.monotonic() + 180
         while time.monotonic() < until:
             try:
                 urllib.request.urlopen(f"http://{self.host}/v2/", timeout=5).close()

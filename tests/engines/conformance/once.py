@@ -25,7 +25,6 @@ from tests.engines.world import (
     token,
 )
 
-
 LONGEST_LEAD = 2.0
 
 
