@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +12,7 @@ import pytest
 from danlu.engines.api import Engine, ImageProgress, NoImage
 from danlu.engines.local.config import ContainerConfig
 from danlu.engines.local.config import Registry as RegistryConfig
+from danlu.engines.local.container.pulls import Progress, Pull
 from danlu.engines.local.container.wire import Wire
 from danlu.engines.local.engine import LocalEngine
 from tests.containers import worlds
@@ -172,8 +173,10 @@ class LateNews:
     """Who is told that a pull was given up hears of it when the test lets him."""
 
     def __init__(self) -> None:
+        self.pulls = 0
         self._held: list[Wire] | None = []
         self._at_once = Wire.break_off
+        self._run = Pull.run
 
     def __len__(self) -> int:
         return len(self._held or ())
@@ -183,6 +186,10 @@ class LateNews:
             self._at_once(wire)
         else:
             self._held.append(wire)
+
+    def begin(self, pull: Pull, registries: Sequence[RegistryConfig], progress: Progress) -> None:
+        self.pulls += 1
+        self._run(pull, registries, progress)
 
     def tell(self) -> None:
         held, self._held = self._held, None
@@ -194,6 +201,7 @@ class LateNews:
 def late_news(monkeypatch: pytest.MonkeyPatch) -> Iterator[LateNews]:
     late = LateNews()
     monkeypatch.setattr(Wire, "break_off", lambda wire: late.keep(wire))
+    monkeypatch.setattr(Pull, "run", lambda pull, *more: late.begin(pull, *more))
     yield late
     late.tell()
 
@@ -210,16 +218,17 @@ async def test_a_pull_of_a_gigabyte_shows_its_progress_and_can_be_given_up(
     registry.add(name, [layer(first=name), *parts])
     image = f"{registry.host}/{name}:1"
     found = await engine(RegistryConfig(registry.host, plain_http=True))
-    begun = asyncio.Event()
-    given_up = asyncio.ensure_future(found.prepare_image(image, lambda _: begun.set()))
-    await begun.wait()
-    given_up.cancel()
-    await asyncio.gather(given_up, return_exceptions=True)
+    begun: list[ImageProgress] = []
     seen: list[ImageProgress] = []
-    # The thread of the first does not know yet that it was given up: nobody may join it.
-    assert len(late_news) == 1
-    wanted = asyncio.ensure_future(found.prepare_image(image, seen.append))
-    await eventually(lambda: seen or wanted.done())
+    with registry.slow() as a_moment:
+        given_up = asyncio.ensure_future(found.prepare_image(image, begun.append))
+        await eventually(lambda: a_moment() or begun)
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        # The thread of the first does not know yet that it was given up: nobody may join it.
+        assert len(late_news) == 1
+        wanted = asyncio.ensure_future(found.prepare_image(image, seen.append))
+        await eventually(lambda: seen or late_news.pulls == 2)
     late_news.tell()
     await wanted
     assert daemon.has_image(image)
