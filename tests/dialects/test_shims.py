@@ -83,12 +83,10 @@ def test_they_start_as_fast_as_danlu_itself(desk: Desk, words: list[str]) -> Non
         "code = main(sys.argv[1], sys.argv[2:]);"
         "print(*sorted(set(sys.modules) - before), file=sys.stderr); sys.exit(code)"
     )
-    for _ in range(20):
-        done = desk.run(sys.executable, "-c", code, *words)
-        assert done.returncode == 0, done.stderr
-        if not done.stderr.startswith("danlu: "):
-            break  # else the machine is busy, and it said why the job has not begun
-    imported = set(done.stderr.split())
+    done = desk.run(sys.executable, "-c", code, *words)
+    assert done.returncode == 0, done.stderr
+    # Before it, on a busy machine, stands why the job has not begun.
+    imported = set(done.stderr.splitlines()[-1].split())
     assert imported & SLOW == set()
     assert not [name for name in imported if name.startswith(("danlu.spec", "danlu.server"))]
 
