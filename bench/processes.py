@@ -43,7 +43,7 @@ def _end_with_parent() -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
-def stop(processes: Iterable[subprocess.Popen[bytes]], patience: float = 10) -> None:
+def stop(processes: Iterable[subprocess.Popen[bytes]], patience: float = 60) -> None:
     """Ends them, the last started first; each has gone when this returns."""
     for process in reversed(list(processes)):
         process.terminate()

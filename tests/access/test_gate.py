@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import statistics
 import time
 from collections.abc import AsyncIterator
 
@@ -90,8 +89,9 @@ async def test_a_known_a_disabled_a_waiting_and_an_unknown_name_cost_the_same(
             took[name].append(time.perf_counter() - start)
             assert len(looks) == before + 1
     assert len(set(looks)) == 1, "each look cost what the others did"
-    medians = {name: statistics.median(times) for name, times in took.items()}
-    assert max(medians.values()) < 3 * min(medians.values()), medians
+    # The quickest of many: what a busy machine adds is not the name's.
+    quickest = {name: min(times) for name, times in took.items()}
+    assert max(quickest.values()) < 3 * min(quickest.values()), quickest
 
 
 async def test_an_answer_read_before_a_change_is_not_remembered_after_it(office: Office) -> None:
@@ -113,13 +113,18 @@ async def test_an_answer_read_before_a_change_is_not_remembered_after_it(office:
     assert await office.gate.who(token) is None
 
 
-async def test_a_remembered_token_ends_when_it_says_so(office: Office) -> None:
+async def test_a_remembered_token_ends_when_it_says_so(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
     who = await office.person("alice")
     token = new_token()
-    row = token_row(who.user_id, token, "short", kind="personal", lasts=0.5)
+    row = token_row(who.user_id, token, "short", kind="personal", lasts=3600)
     await office.store.write(lambda tx: users.insert_token(tx, row))
     assert await office.gate.who(token) is not None
-    await asyncio.sleep(0.6)
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 3590)
+    assert await office.gate.who(token) is not None
+    monkeypatch.setattr(time, "time", lambda: now() + 3601)
     assert await office.gate.who(token) is None
 
 
@@ -139,7 +144,7 @@ async def test_one_who_watches_is_told_when_it_is_over(office: Office) -> None:
     done, _ = await asyncio.wait({watching}, timeout=0.3)
     assert not done, "what does not matter does not end it"
     await office.accounts.people.change(office.admin, "alice", {"role": "admin"})
-    await asyncio.wait_for(watching, 30)
+    await asyncio.wait_for(watching, 180)
 
 
 async def test_the_audit_log_remembers_what_was_refused_over_a_close(office: Office) -> None:

@@ -57,7 +57,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
     fast.mkdir()
     let_in(fast)
     server = DanluServer(folder / "data", CLUSTER.format(fast=fast))
-    server.start(timeout=120)
+    server.start()
     yield server
     server.cleanup()
 

@@ -73,7 +73,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
     """A server of its own: thousands of strange jobs are left in its queue."""
     config = "[server]\ncircle_of_trust = true\n"
     server = DanluServer(tmp_path_factory.mktemp("schema") / "data", config)
-    server.start(timeout=120)
+    server.start()
     yield server
     server.cleanup()
 

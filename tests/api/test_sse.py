@@ -239,7 +239,7 @@ def test_nothing_is_lost_or_doubled_while_the_server_is_killed_and_comes_back(
         lab = Lab(server)
         eventually(lambda: not lab.get("/jobs", active="true")["jobs"])
         lab.run("true", name="last")
-        listener.join(60)
+        listener.join(180)
         assert not listener.is_alive()
         told = [(event["seq"], event["kind"]) for event in got if event["type"] == "job"]
         jobs = lab.get("/jobs", limit=1000)["jobs"]

@@ -11,6 +11,7 @@ import pytest
 from danlu.engines.local.check import Abilities
 from tests.api.lab import Job, Lab, wait_for_file
 from tests.engines.world import processes_with, token
+from tests.support.folders import files_with
 
 
 def _home(lab: Lab) -> Path:
@@ -95,13 +96,13 @@ def test_a_secret_reaches_the_task_and_shows_up_nowhere_else(lab: Lab, tmp_path:
     )
     lab.until(job, "running")
     answers = [_everything_about(lab, job)]
-    files = _files_with(lab.server.data, value)
+    files = files_with(lab.server.data, value.encode())
     go.touch()
     lab.wait(job)
     answers.append(_everything_about(lab, job))
     assert seen.read_text() == value
     assert not any(value in answer for answer in answers)
-    files += _files_with(lab.server.data, value)
+    files += files_with(lab.server.data, value.encode())
     assert [name for name in files if not name.startswith("danlu.db")] == []
     assert value not in lab.server.log.read_text()
     assert lab.http.delete("/secrets/wandb").status_code == 200
@@ -114,14 +115,6 @@ def _everything_about(lab: Lab, job: Job) -> str:
     texts += [lab.http.get(path).text for path in ("/jobs", "/nodes", "/gpus", "/secrets")]
     texts.append(lab.http.post("/jobs?dry_run=true", json=lab.show(job)["spec"]).text)
     return "".join(texts)
-
-
-def _files_with(folder: Path, text: str) -> list[str]:
-    return [
-        str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.is_file() and text.encode() in path.read_bytes()
-    ]
 
 
 def test_a_job_whose_secret_does_not_exist_says_so(lab: Lab) -> None:

@@ -85,9 +85,9 @@ def test_what_trying_again_cannot_help_is_not_tried_again(lab: Lab) -> None:
 
 
 def test_a_job_over_its_time_limit_is_ended_and_says_so(lab: Lab) -> None:
-    job = lab.run("echo begun; sleep 1000", time_limit=1, retries=3, grace=0)
+    job = lab.run("echo begun; sleep 1000", time_limit=3, retries=3, grace=0)
     assert (job["state"], job["reason"]) == ("failed", "time_limit")
-    assert job["reason_en"] == "Reached its time limit of 1s"
+    assert job["reason_en"] == "Reached its time limit of 3s"
     assert job["reason_zh"].startswith("达到时间上限")
     assert job["attempt"] == 1, "it is not tried again"
     assert lab.log(job) == b"begun\n"

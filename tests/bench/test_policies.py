@@ -72,7 +72,7 @@ def _paths(ids: list[str]) -> list[str]:
 
 
 def _when_ended(server: DanluServer, ids: list[str]) -> list[dict[str, Any]]:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
         jobs = [server.get(path) for path in _paths(ids)]
         if all(job["state"] in ("succeeded", "failed", "stopped") for job in jobs):

@@ -18,7 +18,7 @@ from typing import Self
 
 from tests.support.server import DanluServer
 
-LONGEST = 60.0
+LONGEST = 180.0
 
 
 class Terminal:

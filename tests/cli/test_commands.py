@@ -344,7 +344,7 @@ def test_the_server_is_stopped_and_what_goes_on_is_told(tmp_path: Path) -> None:
         said = text(server, "down")
         assert "admin/lasting-1" in said
         assert server.process is not None
-        assert server.process.wait(30) == 0
+        assert server.process.wait(180) == 0
         away = server.cli("jobs")
         assert away.returncode == 1
         assert b"danlu up" in away.stderr

@@ -23,7 +23,7 @@ def danlu(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         env={**kept, "XDG_CONFIG_HOME": "/nonexistent", **env},
         check=False,
-        timeout=60,
+        timeout=180,
     )
 
 

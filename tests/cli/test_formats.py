@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -29,11 +30,17 @@ def test_durations_are_short(value: float, shown: str) -> None:
     assert duration(value) == shown
 
 
-def test_moments_are_relative_within_a_day_and_dates_beyond(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("TZ", "Asia/Shanghai")
+@pytest.fixture
+def shanghai() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as there:
+        there.setenv("TZ", "Asia/Shanghai")
+        time.tzset()
+        yield
     time.tzset()
+
+
+@pytest.mark.usefixtures("shanghai")
+def test_moments_are_relative_within_a_day_and_dates_beyond() -> None:
     now = 1_700_000_000.0
     assert moment(now - 90, now) == "1m30s ago"
     assert moment(now + 90, now) == "in 1m30s"

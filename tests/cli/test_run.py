@@ -34,6 +34,12 @@ def latest(server: DanluServer, name: str) -> dict[str, object]:
     return found
 
 
+def by_the_command(stderr: bytes) -> bytes:
+    """Without what `danlu run` itself says: on a busy machine, why the command has not begun."""
+    lines = stderr.splitlines(keepends=True)
+    return b"".join(line for line in lines if not line.startswith(b"danlu: admin/"))
+
+
 @pytest.mark.parametrize("code", [0, 1, 2, 7, 255])
 def test_the_exit_code_is_the_commands(server: DanluServer, code: int) -> None:
     assert server.cli("run", "--", "sh", "-c", f"exit {code}").returncode == code
@@ -49,7 +55,7 @@ def test_output_is_the_commands_byte_for_byte_and_nothing_else(server: DanluServ
     script = "import os; os.write(1, bytes(range(256)) * 5000 + b'no newline')"
     done = server.cli("run", "--", open_python(), "-c", script)
     assert done.stdout == bytes(range(256)) * 5000 + b"no newline"
-    assert done.stderr == b""
+    assert by_the_command(done.stderr) == b""
 
 
 def test_the_words_arrive_exactly(server: DanluServer) -> None:
@@ -75,9 +81,9 @@ def test_the_environment_goes_along_only_when_asked(server: DanluServer) -> None
 
 def test_error_output_can_be_kept_apart(server: DanluServer) -> None:
     done = server.cli("run", "--split-output", "--", "sh", "-c", "echo out; echo err >&2")
-    assert (done.stdout, done.stderr) == (b"out\n", b"err\n")
+    assert (done.stdout, by_the_command(done.stderr)) == (b"out\n", b"err\n")
     merged = server.cli("run", "--", "sh", "-c", "echo out; echo err >&2")
-    assert (merged.stdout, merged.stderr) == (b"out\nerr\n", b"")
+    assert (merged.stdout, by_the_command(merged.stderr)) == (b"out\nerr\n", b"")
 
 
 @pytest.mark.parametrize("size", [0, 1, 3_000_000])

@@ -76,7 +76,7 @@ async def test_with_live_restore_a_task_may_end_while_the_daemon_is_away(
         assert await live.output(other) == b"up\nbye\n"
     finally:
         await asyncio.to_thread(docker_daemon.start)
-    assert not processes_with(name)
+    await eventually(lambda: not processes_with(name))
     for each in (attempt, other):
         await live.engine.forget(each)
     await worlds.no_containers(docker_daemon)

@@ -39,7 +39,7 @@ def server(
     server.cleanup()
 
 
-def until(what: Any, patience: float = 60.0) -> Any:
+def until(what: Any, patience: float = 180.0) -> Any:
     deadline = time.monotonic() + patience
     while not (found := what()):
         assert time.monotonic() < deadline
@@ -88,7 +88,7 @@ def test_an_image_that_is_nowhere_is_told_with_its_cause(
 @pytest.mark.parametrize("daemon", ["docker"], indirect=True)
 def test_a_registry_that_is_away_is_tried_again_but_not_for_ever(server: DanluServer) -> None:
     job = server.submit(image=f"127.0.0.1:{free_port()}/x:1", command="true")
-    ended = server.wait(job, timeout=120)
+    ended = server.wait(job, timeout=300)
     assert (ended["state"], ended["reason"]) == ("failed", "registry_unreachable")
     assert ended["attempt"] == 4
     assert [event["kind"] for event in events(server, job)].count("requeued") == 3
@@ -109,15 +109,22 @@ def test_a_pull_is_shown_while_it_lasts(
     name = f"shown-{daemon.kind}"
     registry.add(name, [busybox_image(), large_layer(tmp_path / "blob", name, 160 << 20)])
     image = f"{registry.host}/{name}:1"
-    job = server.submit(image=image, command="echo ran")
     seen: set[str] = set()
-    while (now := server.get(f"/jobs/{job['id']}"))["state"] in ("queued", "starting"):
-        why = server.get(f"/jobs/{job['id']}/why")
+
+    def shown() -> bool:
+        now, why = server.get(f"/jobs/{job['id']}"), server.get(f"/jobs/{job['id']}/why")
         seen.update((now["doing_en"], why["sentence_en"], why["sentence_zh"]))
+        english = [text for text in seen if text.startswith(f"Pulling image {image}: ")]
+        chinese = [text for text in seen if text.startswith(f"正在拉取镜像 {image}：")]
+        over = now["state"] not in ("queued", "starting")
+        assert not over, f"it was never seen on its way: {seen}"
+        return any(" of " in text for text in english) and bool(chinese)
+
+    with registry.slow() as a_moment:
+        job = server.submit(image=image, command="echo ran")
+        until(lambda: a_moment() or shown())
     ended = server.wait(job)
     assert ended["state"] == "succeeded"
-    assert any(text.startswith(f"Pulling image {image}: ") and " of " in text for text in seen)
-    assert any(text.startswith(f"正在拉取镜像 {image}：") for text in seen)
     kinds = [event["kind"] for event in events(server, job)]
     assert kinds[:3] == ["submitted", "placed", "pulling"]
     assert kinds[-3:] == ["pulled", "started", "ended"]
@@ -133,10 +140,11 @@ def test_a_job_is_stopped_while_its_image_is_pulled(
     name = f"stopped-{daemon.kind}"
     registry.add(name, [large_layer(tmp_path / "blob", name, 160 << 20), busybox_image()])
     image = f"{registry.host}/{name}:1"
-    job = server.submit(image=image, command="echo ran")
-    until(lambda: "pulling" in [event["kind"] for event in events(server, job)])
-    server.post(f"/jobs/{job['id']}/stop", {})
-    ended = server.wait(job)
+    with registry.slow() as a_moment:
+        job = server.submit(image=image, command="echo ran")
+        until(lambda: a_moment() or "pulling" in [event["kind"] for event in events(server, job)])
+        server.post(f"/jobs/{job['id']}/stop", {})
+        ended = server.wait(job)
     assert (ended["state"], ended["reason"]) == ("stopped", "stopped_by_user")
     assert "started" not in [event["kind"] for event in events(server, job)]
     assert server.bytes_of(f"/jobs/{job['id']}/logs") == b""
@@ -149,9 +157,8 @@ def test_a_job_waits_for_a_runtime_that_is_away(
     daemon.stop()
     try:
         job = server.submit(image=BUSYBOX, command="echo ran")
-        until(lambda: server.get(f"/jobs/{job['id']}")["doing_en"])
-        shown = server.get(f"/jobs/{job['id']}/why")["sentence_en"]
-        assert shown.startswith("Waiting for the container runtime: docker")
+        waits = "Waiting for the container runtime: docker"
+        until(lambda: server.get(f"/jobs/{job['id']}/why")["sentence_en"].startswith(waits))
     finally:
         daemon.start()
     assert server.wait(job)["state"] == "succeeded"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -13,11 +12,12 @@ import pytest
 from danlu.engines.api import Engine, ImageProgress, NoImage
 from danlu.engines.local.config import ContainerConfig
 from danlu.engines.local.config import Registry as RegistryConfig
+from danlu.engines.local.container.pulls import Progress, Pull
 from danlu.engines.local.container.wire import Wire
 from danlu.engines.local.engine import LocalEngine
 from tests.containers import worlds
 from tests.engines.conftest import local
-from tests.engines.world import World, shell
+from tests.engines.world import World, eventually, shell
 from tests.support.containers import ContainerDaemon, bare_image
 from tests.support.registry import PASSWORD, USER, Registry, large_layer, layer
 from tests.support.server import free_port
@@ -165,23 +165,45 @@ async def test_one_pull_serves_all_who_wait_for_it(
     image = f"{registry.host}/shared-{daemon.kind}:1"
     found = await engine(RegistryConfig(registry.host, plain_http=True))
     await asyncio.gather(*(found.prepare_image(image, nothing) for _ in range(5)))
+    await eventually(lambda: registry.fetched(added.layers[0]))  # noted when all of it was sent
     assert registry.fetched(added.layers[0]) == 1
 
 
+class LateNews:
+    """Who is told that a pull was given up hears of it when the test lets him."""
+
+    def __init__(self) -> None:
+        self.pulls = 0
+        self._held: list[Wire] | None = []
+        self._at_once = Wire.break_off
+        self._run = Pull.run
+
+    def __len__(self) -> int:
+        return len(self._held or ())
+
+    def keep(self, wire: Wire) -> None:
+        if self._held is None:
+            self._at_once(wire)
+        else:
+            self._held.append(wire)
+
+    def begin(self, pull: Pull, registries: Sequence[RegistryConfig], progress: Progress) -> None:
+        self.pulls += 1
+        self._run(pull, registries, progress)
+
+    def tell(self) -> None:
+        held, self._held = self._held, None
+        for wire in held or ():
+            self._at_once(wire)
+
+
 @pytest.fixture
-def late_news(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[threading.Timer]]:
-    """Who is told that a pull was given up hears of it a second later."""
-    timers: list[threading.Timer] = []
-    at_once = Wire.break_off
-
-    def later(wire: Wire) -> None:
-        timers.append(threading.Timer(1.0, at_once, (wire,)))
-        timers[-1].start()
-
-    monkeypatch.setattr(Wire, "break_off", later)
-    yield timers
-    for timer in timers:
-        timer.join()
+def late_news(monkeypatch: pytest.MonkeyPatch) -> Iterator[LateNews]:
+    late = LateNews()
+    monkeypatch.setattr(Wire, "break_off", lambda wire: late.keep(wire))
+    monkeypatch.setattr(Pull, "run", lambda pull, *more: late.begin(pull, *more))
+    yield late
+    late.tell()
 
 
 async def test_a_pull_of_a_gigabyte_shows_its_progress_and_can_be_given_up(
@@ -189,22 +211,26 @@ async def test_a_pull_of_a_gigabyte_shows_its_progress_and_can_be_given_up(
     daemon: ContainerDaemon,
     registry: Registry,
     tmp_path: Path,
-    late_news: list[threading.Timer],
+    late_news: LateNews,
 ) -> None:
     name = f"large-{daemon.kind}"
     parts = [large_layer(tmp_path / str(n), f"{name}-{n}", GIGABYTE // 4) for n in range(4)]
     registry.add(name, [layer(first=name), *parts])
     image = f"{registry.host}/{name}:1"
     found = await engine(RegistryConfig(registry.host, plain_http=True))
-    begun = asyncio.Event()
-    given_up = asyncio.ensure_future(found.prepare_image(image, lambda _: begun.set()))
-    await begun.wait()
-    given_up.cancel()
-    await asyncio.gather(given_up, return_exceptions=True)
+    begun: list[ImageProgress] = []
     seen: list[ImageProgress] = []
-    # The thread of the first does not know yet that it was given up: nobody may join it.
-    assert late_news and late_news[0].is_alive()
-    await found.prepare_image(image, seen.append)
+    with registry.slow() as a_moment:
+        given_up = asyncio.ensure_future(found.prepare_image(image, begun.append))
+        await eventually(lambda: a_moment() or begun)
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        # The thread of the first does not know yet that it was given up: nobody may join it.
+        assert len(late_news) == 1
+        wanted = asyncio.ensure_future(found.prepare_image(image, seen.append))
+        await eventually(lambda: seen or late_news.pulls == 2)
+    late_news.tell()
+    await wanted
     assert daemon.has_image(image)
     middle = {progress.done for progress in seen if 0 < progress.done < GIGABYTE}
     assert len(middle) >= 3, "it was seen on its way"

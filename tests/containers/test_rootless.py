@@ -35,7 +35,7 @@ def test_without_root_a_users_own_podman_runs_tasks_whose_files_are_the_users() 
                 user=NOBODY,
                 group=NOBODY,
                 extra_groups=[],
-                timeout=100,
+                timeout=500,
             )
         finally:
             daemon.remove()

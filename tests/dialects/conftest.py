@@ -55,7 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
     let_in(slow / "alice")
     (slow / "alice" / "hello.txt").write_text("from the slow volume\n")
     server = DanluServer(folder / "data", LAB.format(slow=slow))
-    server.start(timeout=120)
+    server.start()
     yield server
     server.cleanup()
 

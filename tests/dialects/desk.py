@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from danlu.cli.shims.install import install
 from tests.support.server import DanluServer
 
-PATIENCE = 120.0
+PATIENCE = 180.0
 ENDED = ("succeeded", "failed", "stopped")
 
 T = TypeVar("T")

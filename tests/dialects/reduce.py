@@ -21,7 +21,7 @@ def main(address: str, port: str, size: str, rank: str) -> None:
 
 def lead(address: str, port: int, world: int) -> int:
     with socket.create_server((address, port)) as door:
-        door.settimeout(60)
+        door.settimeout(180)
         links = [door.accept()[0] for _ in range(world - 1)]
     total = sum(struct.unpack("!i", link.recv(4, socket.MSG_WAITALL))[0] for link in links)
     for link in links:
@@ -31,10 +31,10 @@ def lead(address: str, port: int, world: int) -> int:
 
 
 def follow(address: str, port: int, me: int) -> int:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while True:
         try:
-            link = socket.create_connection((address, port), timeout=60)
+            link = socket.create_connection((address, port), timeout=180)
             break
         except OSError:
             if time.monotonic() > deadline:

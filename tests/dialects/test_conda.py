@@ -90,7 +90,7 @@ def server(
     source.mkdir()
     source.chmod(0o1777)
     text = CONFIG.format(queue=queue, source=source, path=fast)
-    server = DanluServer(folder / "data", text).start(timeout=120)
+    server = DanluServer(folder / "data", text).start()
     if server.cli("run", "--", "printenv", "HOME").stdout != b"/userhome\n":
         server.cleanup()
         pytest.skip("no namespaces here")

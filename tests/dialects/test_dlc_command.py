@@ -129,7 +129,7 @@ def test_the_file_beats_the_flags_and_a_command_may_have_many_lines(desk: Desk) 
 
 def test_one_downloaded_file_is_enough_on_a_laptop_without_danlu(desk: Desk) -> None:
     url = f"{desk.server.url}/light/binary/linux/amd64/dlc"
-    with urllib.request.urlopen(url, timeout=60) as answer:
+    with urllib.request.urlopen(url, timeout=180) as answer:
         data = answer.read()
     path = desk.folder / "dlc"
     path.write_bytes(data)

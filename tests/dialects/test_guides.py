@@ -79,7 +79,7 @@ def server(
         user=USER,
         password=password,
     )
-    server = DanluServer(folder / "data", text).start(timeout=120)
+    server = DanluServer(folder / "data", text).start()
     yield server
     server.cleanup()
 
@@ -154,7 +154,7 @@ def test_the_client_is_fetched_and_a_params_file_submitted(desk: Desk) -> None:
     group = society.group()
     person = society.person(group)
     url = f"{desk.server.url}/light/binary/linux/amd64/dlc"
-    with urllib.request.urlopen(url, timeout=60) as answer:
+    with urllib.request.urlopen(url, timeout=180) as answer:
         (desk.folder / "dlc").write_bytes(answer.read())
     (desk.folder / "dlc").chmod(0o755)
     bare = {"DANLU_SERVER": "", "DANLU_TOKEN": "", "PATH": "/usr/bin:/bin"}

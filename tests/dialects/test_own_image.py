@@ -80,7 +80,7 @@ def desk(
     text = LAB.format(
         socket=docker_daemon.socket, registry=registry.host, user=USER, password=password
     )
-    server = DanluServer(tmp_path / "data", text).start(timeout=120)
+    server = DanluServer(tmp_path / "data", text).start()
     (tmp_path / "desk").mkdir()
     desk = Desk(server, let_in(tmp_path / "desk"))
     (desk.bin / "docker").symlink_to(docker_daemon.client_command()[0])

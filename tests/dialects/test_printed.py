@@ -99,7 +99,7 @@ def server(
         model=value_of("agent_label", shell),
         queue=queue[1],
     )
-    server = DanluServer(folder / "data", text).start(timeout=120)
+    server = DanluServer(folder / "data", text).start()
     yield server
     server.cleanup()
 

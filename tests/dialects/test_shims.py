@@ -106,7 +106,8 @@ def test_they_start_as_fast_as_danlu_itself(desk: Desk, words: list[str]) -> Non
     )
     done = desk.run(sys.executable, "-c", code, *words)
     assert done.returncode == 0, done.stderr
-    imported = set(done.stderr.split())
+    # Before it, on a busy machine, stands why the job has not begun.
+    imported = set(done.stderr.splitlines()[-1].split())
     assert imported & SLOW == set()
     assert not [name for name in imported if name.startswith(("danlu.spec", "danlu.server"))]
 

@@ -273,7 +273,7 @@ def test_steps_inside_a_script_behave_as_slurms(desk: Desk) -> None:
 
 
 WARNED = """#!/bin/bash
-#SBATCH -N 2 -n 2 -o {name} --time=1:00 --signal={wish}@52
+#SBATCH -N 2 -n 2 -o {name} --time=1:00 --signal={wish}@42
 trap 'echo the script was warned; warned=1' USR1
 srun bash task.sh &
 step=$!

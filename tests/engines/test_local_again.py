@@ -164,6 +164,7 @@ class TestWhatTheServerKnows:
         await boxed.engine.stop(second, 0)
         await boxed.ended(second)
 
+    @on_a_host_that_stands_still
     async def test_keepers_that_wait_go_with_the_server(self, boxed: World) -> None:
         keeper = await keeper_for(boxed)
         assert os.path.exists(f"/proc/{keeper}")

@@ -195,15 +195,20 @@ class TestWhenThingsDie:
     ) -> None:
         runs = world.outside / "runs"
         spawners = engine_of(world)._spawner
+        attempts: list[str] = []
 
         async def kill_often() -> None:
             while True:
                 await asyncio.sleep(0.1 + random.random() / 5)
                 if spawners.pid is not None and linux.start_time(spawners.pid):
                     os.kill(spawners.pid, signal.SIGKILL)
+                # Where starting one takes as long as it lives, nothing would ever be launched.
+                launched = len(attempts)
+                await eventually(lambda launched=launched: len(attempts) > launched)
 
         killer = asyncio.create_task(kill_often())
-        attempts = [await world.begin(shell(f"echo {n} >> {runs}")) for n in range(150)]
+        for n in range(150):
+            attempts.append(await world.begin(shell(f"echo {n} >> {runs}")))
         killer.cancel()
         for attempt in attempts:
             assert (await world.ended(attempt))[0].exit_code == 0

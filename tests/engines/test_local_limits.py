@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import subprocess
@@ -108,13 +107,13 @@ class TestLimits:
     async def test_a_full_disk(self, tmp_path: Path) -> None:
         """The gap in the log is marked, the status survives, new work is refused clearly."""
         async with world_on_small_disk(tmp_path / "disk") as world:
-            await self._fill_up_and_recover(world, tmp_path / "disk" / "stuffing")
+            await self._fill_up_and_recover(world, tmp_path / "disk" / "stuffing", tmp_path)
 
-    async def _fill_up_and_recover(self, world: World, stuffing: Path) -> None:
-        attempt = await world.begin(
-            shell("echo before; read x; head -c 50000 /dev/zero; read x; echo after; exit 7"),
-            stdin=Stdin.PIPE,
-        )
+    async def _fill_up_and_recover(self, world: World, stuffing: Path, elsewhere: Path) -> None:
+        # More than a pipe holds: once all of it is written, the keeper has met the full disk.
+        printed = elsewhere / "printed"
+        text = f"read x; head -c 500000 /dev/zero; touch {printed}; read x; echo after; exit 7"
+        attempt = await world.begin(shell(f"echo before; {text}"), stdin=Stdin.PIPE)
         await world.printed(attempt, b"before")
         fill(stuffing)
         with pytest.raises(Unreachable, match=r"nothing was started: .*[Nn]o space"):
@@ -122,7 +121,7 @@ class TestLimits:
             await world.engine.launch(launch, world.engine.plan(launch))
         attached = await world.engine.attach(TaskRef(attempt, 0, JOB))
         await attached.send(b"\n")
-        await asyncio.sleep(1)  # until the keeper has met the full disk
+        await eventually(printed.exists)
         stuffing.unlink()
         await attached.send(b"\n")
         assert (await world.ended(attempt))[0].exit_code == 7

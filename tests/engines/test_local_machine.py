@@ -79,6 +79,7 @@ class TestTheMachine:
 
     @as_root
     @pytest.mark.slow
+    @pytest.mark.timeout(1800)  # hundreds of tests in one
     @pytest.mark.parametrize("which", ["TestLocalWithNamespaces", "TestLocalBare"])
     def test_all_of_it_without_root(
         self, which: str, tmp_path_factory: pytest.TempPathFactory

@@ -31,7 +31,7 @@ from danlu.engines.api import (
 from danlu.spec.job import Command, GpuRequest, Resources, RunAs
 
 ENDED = {Phase.EXITED, Phase.LOST, Phase.ABSENT}
-PATIENCE = 60  # only so that a broken engine fails a test instead of hanging it
+PATIENCE = 180  # only so that a broken engine fails a test instead of hanging it
 JOB = "job-1"
 
 ESCAPE = """
@@ -104,7 +104,7 @@ class World:
         self.node = ""
         self.every: dict[str, Any] = {}  # what all tasks are launched with, mounts besides others
         self.rounds = 120  # of a race; fewer where a launch is slow
-        self.pause = 0.00025  # and how far apart its sides start at the least
+        self.pause = 0.0005  # and how far apart its sides start at first
 
     async def start(self) -> None:
         await self.engine.start()

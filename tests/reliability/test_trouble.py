@@ -20,12 +20,13 @@ from tests.support.disks import freezable_folder, immutable
 from tests.support.postgres import PostgresServer
 from tests.support.server import DanluServer
 
+PATIENCE = 180  # only so that a broken server fails a test instead of hanging it
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk: needs root")
 
 
 def refused(server: DanluServer) -> dict[str, Any]:
     """Submits until it is refused, and returns the error."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
             server.submit(command="true")
@@ -38,7 +39,7 @@ def refused(server: DanluServer) -> dict[str, Any]:
 
 
 def accepted(server: DanluServer) -> dict[str, Any]:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             return server.submit(command="echo back")
@@ -109,7 +110,9 @@ def test_a_read_only_database_is_told_and_recovers_by_itself(tmp_path: Path) -> 
 
 def _freeze_and_thaw(server: DanluServer, log: Path, flag: Path) -> None:
     job = server.submit(command=f"while [ ! -e {flag} ]; do sleep 0.05; done; echo done; exit 3")
-    other = server.submit(command="sleep 2; echo unharmed")
+    other = server.submit(
+        command=f"while [ ! -e {flag} ]; do sleep 0.05; done; sleep 2; echo unharmed"
+    )
     _until_running(server, job)
     _until_running(server, other)
     assert immutable("+", log)
@@ -156,7 +159,7 @@ def test_a_killed_keeper_ends_its_task_and_no_other(server: DanluServer, tmp_pat
     _until_running(server, job)
     _wait_for_file(pids)
     os.kill(_keeper(server, job), 9)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while server.get(f"/jobs/{job['id']}")["attempt"] < 2:
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -174,7 +177,7 @@ def test_a_second_server_on_the_same_data_is_refused(server: DanluServer) -> Non
     second = DanluServer(server.data)
     second.launch()
     assert second.process is not None
-    assert second.process.wait(60) == 2
+    assert second.process.wait(180) == 2
     assert "already runs here" in second.tail()
 
 
@@ -190,21 +193,21 @@ def _keeper(server: DanluServer, job: dict[str, Any]) -> int:
 
 
 def _until_running(server: DanluServer, job: dict[str, Any]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while server.get(f"/jobs/{job['id']}")["state"] != "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
 def _wait_for_file(path: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} never came"
         time.sleep(0.05)
 
 
 def _wait_for_log(server: DanluServer, job: dict[str, Any], text: bytes) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while text not in server.bytes_of(f"/jobs/{job['id']}/logs"):
         assert time.monotonic() < deadline
         time.sleep(0.05)

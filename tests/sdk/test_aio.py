@@ -62,7 +62,7 @@ async def test_events_come_as_they_happen_and_go_on_over_a_killed_server(
     await asyncio.to_thread(server.kill)
     await asyncio.to_thread(server.start)
     await danlu.run("true", name="second")
-    await asyncio.wait_for(listener, 60)
+    await asyncio.wait_for(listener, 180)
     kinds = ["submitted", "placed", "started", "ended"]
     assert seen == [(name, kind) for name in ("first", "second") for kind in kinds]
     assert lost

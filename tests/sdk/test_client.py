@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -105,15 +106,18 @@ def test_a_dry_run_queues_nothing(client: Client) -> None:
     assert client.jobs(name="imagined")["jobs"] == []
 
 
-def test_a_log_is_followed_over_a_killed_server(server: DanluServer) -> None:
+def test_a_log_is_followed_over_a_killed_server(server: DanluServer, tmp_path: Path) -> None:
     client = Client(server.url, server.token)
-    script = "i=0; while [ $i -lt 200 ]; do echo $i; i=$((i+1)); sleep 0.01; done"
+    go_on = tmp_path / "go-on"
+    wait = f"until [ $i != 100 ] || [ -e {go_on} ]; do sleep 0.05; done"
+    script = f"i=0; while [ $i -lt 200 ]; do {wait}; echo $i; i=$((i+1)); sleep 0.01; done"
     job = client.submit({"command": script})["jobs"][0]
     lost: list[Exception] = []
     pieces = client.logs(job["id"], follow=True, on_lost=lost.append)
     got = next(pieces)
     server.kill()
     server.start()
+    go_on.touch()
     got += b"".join(pieces)
     assert got.split() == [str(i).encode() for i in range(200)]
     assert lost

@@ -180,5 +180,5 @@ class TestSettings:
         server = DanluServer(data, f'[volumes.v]\nsource = "{data}/logs"\n')
         server.launch()
         assert server.process is not None
-        assert server.process.wait(60) == 2
+        assert server.process.wait(180) == 2
         assert "data folder" in server.tail()

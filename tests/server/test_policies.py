@@ -76,8 +76,7 @@ def what_ends_before_the_first_may_start_goes_before_it(lab: Lab) -> None:
     soon = lab.submit(name="soon", gpus=1, time_limit="10m", command="true", **SMALL)
     assert lab.wait(soon)["state"] == "succeeded"
     assert [lab.show(job)["state"] for job in (both, late)] == ["queued", "queued"]
-    told = [event["kind"] for event in lab.events(both)]
-    assert "overtaken" in told
+    eventually(lambda: "overtaken" in lab.kinds(both))
     stop(lab, first)
     assert in_order_of_start(lab, both, late) == ["both", "late"]
 

@@ -24,7 +24,7 @@ from danlu.engines.local.container.wire import Away, Failed
 IMAGE = "danlu-test:1"
 BUSYBOX = "danlu-busybox:1"
 HOST_PROGRAMS = ("usr", "bin", "sbin", "lib", "lib64", "lib32")
-PATIENCE = 60
+PATIENCE = 180
 
 
 class ContainerDaemon:

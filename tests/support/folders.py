@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
@@ -25,6 +26,17 @@ def is_open(path: str) -> bool:
     real = Path(path).resolve()
     ways = {*Path(path).absolute().parents, *real.parents}
     return real.exists() and all(folder.stat().st_mode & 0o001 for folder in ways)
+
+
+def files_with(folder: Path, text: bytes) -> list[str]:
+    """Files below it that hold this; what goes while we look is passed over."""
+    found = []
+    for top, _, names in os.walk(folder):
+        for path in (Path(top, name) for name in names):
+            with contextlib.suppress(FileNotFoundError):
+                if path.is_file() and text in path.read_bytes():
+                    found.append(str(path.relative_to(folder)))
+    return found
 
 
 def open_python() -> str:

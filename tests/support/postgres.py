@@ -15,6 +15,7 @@ from typing import Any
 
 import psycopg
 
+PATIENCE = 180  # only so that what is broken fails a test instead of hanging it
 HOW_TO_GET_IT = "apt-get install postgresql (its own cluster may stay off)"
 
 
@@ -67,7 +68,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Returns when it answers."""
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             if self._process is None or self._process.poll() is not None:
                 # After kill() the first try may find children of the old one that still die.
@@ -82,7 +83,7 @@ class PostgresServer:
         """SIGINT: orderly, connections are cut. SIGQUIT: at once, recovery at the next start."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(60)
+            self._process.wait(PATIENCE)
             self._process = None
 
     def restart(self, how: signal.Signals = signal.SIGINT) -> None:
@@ -93,7 +94,7 @@ class PostgresServer:
         """As in a power cut: nothing is said to anybody."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait(60)
+            self._process.wait(PATIENCE)
             self._process = None
 
     def freeze(self) -> None:

@@ -8,12 +8,14 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tarfile
 import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,7 +65,7 @@ class Registry:
                 stdout=log,
                 stderr=log,
             )
-        until = time.monotonic() + 60
+        until = time.monotonic() + 180
         while time.monotonic() < until:
             try:
                 urllib.request.urlopen(f"http://{self.host}/v2/", timeout=5).close()
@@ -80,6 +82,23 @@ class Registry:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    @contextlib.contextmanager
+    def slow(self) -> Iterator[Callable[[], None]]:
+        """It stands still, but for a moment each time it is called: what asks here sees it all."""
+        assert self._process is not None
+        process = self._process
+
+        def a_moment() -> None:
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.01)
+            process.send_signal(signal.SIGSTOP)
+
+        process.send_signal(signal.SIGSTOP)
+        try:
+            yield a_moment
+        finally:
+            process.send_signal(signal.SIGCONT)
 
     def remove(self) -> None:
         self.stop()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -15,6 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.folders import let_in
+
+PATIENCE = 180.0  # only so that what is broken fails a test instead of hanging it
+
+_PORTS = itertools.count(random.randrange(1000))
 
 
 class DanluServer:
@@ -45,7 +52,7 @@ class DanluServer:
             "HOME": home,
         }
 
-    def start(self, timeout: float = 60.0) -> DanluServer:
+    def start(self, timeout: float = PATIENCE) -> DanluServer:
         self.launch()
         self.wait_until_up(timeout)
         return self
@@ -72,7 +79,7 @@ class DanluServer:
                 cwd=self.data.parent,
             )
 
-    def wait_until_up(self, timeout: float = 60.0) -> None:
+    def wait_until_up(self, timeout: float = PATIENCE) -> None:
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             assert self.process is not None
@@ -99,7 +106,7 @@ class DanluServer:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(30)
+                self.process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 self.kill()
 
@@ -115,13 +122,13 @@ class DanluServer:
         finally:
             self.stop()
 
-    def get(self, path: str, timeout: float = 60.0) -> Any:
+    def get(self, path: str, timeout: float = PATIENCE) -> Any:
         return self.call("GET", path, timeout=timeout)
 
-    def post(self, path: str, body: Any = None, timeout: float = 60.0) -> Any:
+    def post(self, path: str, body: Any = None, timeout: float = PATIENCE) -> Any:
         return self.call("POST", path, body, timeout)
 
-    def call(self, method: str, path: str, body: Any = None, timeout: float = 60.0) -> Any:
+    def call(self, method: str, path: str, body: Any = None, timeout: float = PATIENCE) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(
             f"{self.url}/api/v1{path}",
@@ -136,14 +143,14 @@ class DanluServer:
         request = urllib.request.Request(
             f"{self.url}/api/v1{path}", headers={"Authorization": f"Bearer {self.token}"}
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return bytes(answer.read())
 
     def submit(self, **job: Any) -> dict[str, Any]:
         found: dict[str, Any] = self.post("/jobs", job)["jobs"][0]
         return found
 
-    def wait(self, job: dict[str, Any], timeout: float = 60.0) -> dict[str, Any]:
+    def wait(self, job: dict[str, Any], timeout: float = PATIENCE) -> dict[str, Any]:
         deadline = time.monotonic() + timeout
         while True:
             found: dict[str, Any] = self.get(f"/jobs/{job['id']}/wait?timeout=5")
@@ -152,7 +159,7 @@ class DanluServer:
             assert time.monotonic() < deadline, f"still {found['state']}: {found['ref']}"
 
     def cli(self, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
-        more.setdefault("timeout", 120)
+        more.setdefault("timeout", PATIENCE)
         more.setdefault("cwd", tempfile.gettempdir())  # a folder that every user may enter
         more.setdefault("stdin", subprocess.DEVNULL if "input" not in more else None)
         if "input" in more:
@@ -170,6 +177,11 @@ class DanluServer:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """One that stays free until it is used: not of those that the system gives to any connection
+    or that servers lease to tasks, and no two processes that run tests count in the same part."""
+    worker = int("0" + os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw"))
+    while True:
+        port = 10_000 + worker % 10 * 1000 + next(_PORTS) % 1000
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
