@@ -22,6 +22,18 @@ _SIGNS = frozenset(
 )
 
 
+def script_name(source: str, text: str) -> str | None:
+    """What Slurm calls a script's job where the script does not say: the file's own name."""
+    scripted = text.startswith("#!") or "\n#SBATCH" in text or text.startswith("#SBATCH")
+    return tidy(source.rpartition("/")[2]) if scripted and source != "<stdin>" else None
+
+
+def tidy(text: str) -> str:
+    """A name the server takes."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "_.-") else "-" for c in text)
+    return plain.strip("-.")[:64] or "sbatch"
+
+
 def looks_foreign(text: str, jobs: list[dict[str, Any]] | None) -> bool:
     """`jobs`: what was read, where the text is JSON."""
     if jobs is not None:

@@ -7,7 +7,7 @@ and to put others at its end, so that it stays known which of the server's lines
 
 from __future__ import annotations
 
-from danlu.cli.foreign import looks_foreign
+from danlu.cli.foreign import looks_foreign, script_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +95,10 @@ class JobFile:
         for document in self.documents:
             if not any(document.has(other) for other in unless):
                 document.offer(key, value() if callable(value) else value)
+
+    @property
+    def script_name(self) -> str | None:
+        return script_name(self.source, self._text) if self.foreign else None
 
     @property
     def repeatable(self) -> bool:

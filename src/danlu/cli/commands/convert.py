@@ -8,6 +8,7 @@ import sys
 from danlu.cli import codes
 from danlu.cli.commands.submit import read_text, reading
 from danlu.cli.failure import Failure, complain
+from danlu.cli.foreign import script_name
 from danlu.cli.texts import pick, t
 from danlu.sdk.errors import ApiError, Lost, NoServer, Unreachable
 
@@ -25,7 +26,7 @@ def convert(session: Session, args: Args) -> int:
     found: list[dict[str, Any]] = []
     for path in args.words:
         source, text = read_text(path)
-        answer = _ask(session, args, text.encode())
+        answer = _ask(session, args, text.encode(), _offers(source, text))
         if "details" in answer:
             _explain(answer, source)
             worst = codes.USAGE
@@ -43,6 +44,14 @@ def convert(session: Session, args: Args) -> int:
     return worst
 
 
+def _offers(source: str, text: str) -> str | None:
+    """What a file is given that does not say it itself, as JSON."""
+    from danlu.sdk.fastjson import dumps
+
+    name = script_name(source, text)
+    return None if name is None else dumps({"name": name})
+
+
 def _explain(answer: dict[str, Any], source: str) -> None:
     language = answer.get("language")
     key = "convert.cannot_read_as" if language else "convert.cannot"
@@ -53,18 +62,18 @@ def _explain(answer: dict[str, Any], source: str) -> None:
         sys.stderr.write(f"  {place}{pick(detail, 'message')}\n")
 
 
-def _ask(session: Session, args: Args, body: bytes) -> dict[str, Any]:
+def _ask(session: Session, args: Args, body: bytes, offers: str | None) -> dict[str, Any]:
     """The server's answer, or that of a reader on this machine."""
     if not args.flag("offline") and not args.all("volume"):
         try:
-            found: Any = session.client.convert(body, **reading(args))
+            found: Any = session.client.convert(body, offers=offers, **reading(args))
             return dict(found)
         except ApiError as error:
             if error.status == 422 and error.code == "invalid_job":
                 return {"details": error.details, "language": _language(error)}
         except (NoServer, Unreachable, Lost):
             pass
-    return _offline(args, body)
+    return _offline(args, body, offers)
 
 
 def _language(error: ApiError) -> str:
@@ -73,7 +82,7 @@ def _language(error: ApiError) -> str:
     return rest.rstrip(")") if found else ""
 
 
-def _offline(args: Args, body: bytes) -> dict[str, Any]:
+def _offline(args: Args, body: bytes, offers: str | None) -> dict[str, Any]:
     import subprocess
 
     from danlu.sdk.fastjson import loads
@@ -82,6 +91,8 @@ def _offline(args: Args, body: bytes) -> dict[str, Any]:
     for option in ("dialect", "as"):
         if args.get(option):
             words += [f"--{option}", str(args.get(option))]
+    if offers is not None:
+        words += ["--offers", offers]
     for setting in args.all("config"):
         words += ["--set", setting]
     for volume in args.all("volume"):

@@ -84,6 +84,8 @@ def _prepare(file: JobFile, keys: dict[str, object], args: Args) -> JobFile:
         if folder is not None:
             file.offer("workdir", folder, unless=("image",))
     file.offer("id", uuid7)
+    if file.script_name is not None:
+        file.offer("name", file.script_name)
     return file
 
 

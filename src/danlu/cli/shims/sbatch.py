@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from danlu.cli.foreign import tidy
 from danlu.cli.shims import slurm
 from danlu.cli.shims.submitting import query, table, write_notes
 from danlu.cli.shims.trouble import Trouble
@@ -89,12 +90,6 @@ def _decoded(data: bytes, path: str) -> str:
         return data.decode()
     except UnicodeDecodeError:
         raise Trouble(f"{path} is not UTF-8 text", f"{path} 不是 UTF-8 文本") from None
-
-
-def tidy(text: str) -> str:
-    """A name the server takes."""
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "_.-") else "-" for c in text)
-    return plain.strip("-.")[:64] or "sbatch"
 
 
 def _tell_test(answer: Any) -> int:

@@ -91,7 +91,7 @@ def _quoted(words: list[str]) -> str:
 
 
 def _name(command: list[str]) -> str:
-    from danlu.cli.shims.sbatch import tidy
+    from danlu.cli.foreign import tidy
 
     return tidy(os.path.basename(command[0]))
 
