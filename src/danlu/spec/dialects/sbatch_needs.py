@@ -16,6 +16,7 @@ from danlu.spec.request import SMALLEST_MEMORY
 from danlu.spec.units import M
 
 _GPU = re.compile(r"(gpu|shard)(?:[:=](.+?))?(?:\([^)]*\))?", re.ASCII)
+_ONE_IN_BRACKETS = re.compile(r"\[[^][|&,*()]+\]")
 _CPUS = re.compile(r"cpu[:=](\d{1,6})", re.ASCII)
 _SAID_AGAIN = {
     "cpus-per-task": "SLURM_CPUS_PER_TASK",
@@ -211,7 +212,8 @@ class Needs:
         if value is None:
             return None
         key = (f"--{name}",)
-        number, model = count_and_model(value.strip())
+        # `gpu:` in front belongs to --gres, and is often written here too.
+        number, model = count_and_model(value.strip().removeprefix("gpu:"))
         if number is None:
             self._draft.refuse(key, value, "is not N or MODEL:N", "应为 N 或 型号:N")
             return None
@@ -219,6 +221,8 @@ class Needs:
 
     def _with_constraint(self, cards: Cards | None) -> Cards | None:
         value = (self._given.get("constraint") or "").strip().strip("\"'")
+        if _ONE_IN_BRACKETS.fullmatch(value):
+            value = value[1:-1]
         if not value:
             return cards
         key = ("--constraint",)
@@ -292,7 +296,9 @@ class Needs:
         if layout.tasks or layout.per_node != 1:
             env["SLURM_NTASKS"] = str(layout.tasks or layout.nodes * layout.per_node)
         for option, variable in _SAID_AGAIN.items():
-            if self._given.get(option):
-                env[variable] = self._given[option].strip()
+            value = self._given.get(option, "").strip().removeprefix("gpu:")
+            if value:
+                # A shell that counts with 08 takes it for a number to the base of eight.
+                env[variable] = str(int(value)) if value.isdecimal() else value
         if not env:
             del self._draft.values["env"]
