@@ -136,6 +136,15 @@ def test_what_convert_printed_can_be_submitted(desk: Desk) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("offline", [True, False])
+def test_a_script_without_a_name_is_called_as_its_file(desk: Desk, offline: bool) -> None:
+    desk.file("fit 1.sh", "#!/bin/bash\n#SBATCH --time=5\ntrue\n")
+    done = desk.danlu("convert", "fit 1.sh", *(["--offline"] if offline else []))
+    assert yaml.safe_load(done.stdout)["name"] == "fit-1.sh"
+    done = desk.danlu("submit", "--json", "fit 1.sh")
+    assert json.loads(done.stdout)["jobs"][0]["name"] == "fit-1.sh"
+
+
 def test_convert_ends_with_2_and_says_what_and_where(desk: Desk) -> None:
     desk.file("bad.sh", "#!/bin/bash\n#SBATCH --nodes=many\nhostname\n")
     done = desk.danlu("convert", "--offline", "bad.sh")

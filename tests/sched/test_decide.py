@@ -62,6 +62,11 @@ def test_a_model_is_asked_for_by_any_of_its_names() -> None:
     assert same("rtx 3090", "NVIDIA GeForce RTX 3090")
     assert same("3090", "RTX3090")
     assert not same("3090", "RTX 3090 Ti")
+    assert same("a100_80g", "NVIDIA A100-SXM4-80GB")
+    assert same("A100-40GB", "NVIDIA A100-SXM4-40GB")
+    assert not same("a100_80gb", "NVIDIA A100-SXM4-40GB")
+    assert not same("a100_3g.20gb", "NVIDIA A100-SXM4-40GB")
+    assert same("rtx3090_24gb", "NVIDIA GeForce RTX 3090")
     snapshot = cluster("n1 4x3090\nn2 4xA100", job("a", "1:A100", 1))
     assert started(snapshot)["a"][0][0] == "n2"
 

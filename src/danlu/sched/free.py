@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -249,11 +250,19 @@ def same(asked: str, model: str) -> bool:
     """`rtx 3090`, `RTX3090` and `NVIDIA GeForce RTX 3090` name one model."""
     if asked == model:
         return True
-    wanted = "".join(_words(asked))
-    if not wanted:
+    wanted, words = _words(asked), _words(model)
+    if _named("".join(wanted), words):
+        return True
+    size = _MEMORY.fullmatch(wanted[-1]) if len(wanted) > 1 else None
+    if size is None or not _named("".join(wanted[:-1]), words):
         return False
-    words = _words(model)
-    for end in range(1, len(words) + 1):
+    # "a100_80g" is an "A100-SXM4-80GB"; "3090-24gb" is a "RTX 3090", which does not say it.
+    sizes = [word for word in words if _MEMORY.fullmatch(word)]
+    return not sizes or f"{size[1]}gb" in sizes
+
+
+def _named(wanted: str, words: list[str]) -> bool:
+    for end in range(1, len(words) + 1 if wanted else 1):
         # "A100" names an "A100-SXM4-80GB"; "3090" does not name a "3090 Ti".
         if "".join(words[:end]).endswith(wanted) and (
             end == len(words) or words[end] not in _VARIANTS
@@ -262,6 +271,7 @@ def same(asked: str, model: str) -> bool:
     return False
 
 
+_MEMORY = re.compile(r"(\d{1,4})gb?", re.ASCII)
 _VARIANTS = frozenset({"ti", "super", "max", "mobile", "laptop", "ada", "d"})
 
 

@@ -77,7 +77,10 @@ def read(words: list[str]) -> Flags:
     return found
 
 
-_SHORT = {"f": "force", "c": "config", "h": "help", "q": "quiet", "v": "version"}
+_SHORT = {
+    **{"f": "force", "c": "config", "h": "help", "q": "quiet", "v": "version"},
+    **{"n": "name", "w": "workspace_id", "r": "region", "e": "endpoint"},
+}
 _BARE = ("help", "version", "force", "quiet")
 _SWITCHES = (
     *_BARE,

@@ -117,7 +117,16 @@ class _Task:
         named = keys.text("name")
         chosen, key = (named, "name") if named else (described, "description")
         if chosen and chosen.strip():
-            self.draft.name(chosen, (key,))
+            # A text of several lines has its title in the first.
+            self.draft.name(chosen.strip().splitlines()[0], (key,))
+        lines = (described or "").strip().splitlines()
+        unused = lines if named else lines[1:]
+        if unused and self.kind != "experiment":  # whose program gets the whole file
+            self.draft.note(
+                ("description",),
+                "what does not become the name stays in the file",
+                "没有作为名称的部分只留在文件中",
+            )
         if not self.draft.get(("name",)):
             self.draft.put(("name",), self.kind, ())
 

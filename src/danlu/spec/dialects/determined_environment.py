@@ -166,12 +166,15 @@ class Environment:
         found = self._site.volume_of(host)
         if found is None:
             known = ", ".join(volume.source for volume in self._site.volumes) or "none"
+            passing = f"{host}/".startswith("/tmp/")  # noqa: S108
+            own_en = "; every task has a /tmp of its own, without a mount" if passing else ""
+            own_zh = "；每个任务都有自己的 /tmp，无需挂载" if passing else ""
             draft.refuse(
                 (*path, "host_path"),
                 host,
                 "is a folder of the machine, and only folders that the admin catalogued as a"
-                f" volume are mounted; known here: {known}",
-                f"是机器上的目录；只挂载管理员登记为存储卷的目录；这里已知：{known}",
+                f" volume are mounted; known here: {known}{own_en}",
+                f"是机器上的目录；只挂载管理员登记为存储卷的目录；这里已知：{known}{own_zh}",
             )
             return None
         volume, rest = found

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.keys import Keys
+from danlu.spec.dialects.openpai import MOST_RETRIES
 from danlu.spec.errors import Wrong
 from danlu.spec.fields import LONGEST_WORD, integer
 from danlu.spec.job import Sampling, Search
@@ -97,7 +98,9 @@ class Experiment:
     def build(self) -> None:
         draft, keys = self._draft, self._keys
         restarts = keys.read("max_restarts", _restarts)
-        count = 5 if restarts is None else min(restarts, 100)
+        count = 5 if restarts is None else min(restarts, MOST_RETRIES)
+        if restarts is not None and restarts > count:
+            draft.note(("max_restarts",), f"is held to {count} tries", f"最多重试 {count} 次")
         if count:
             draft.put(("retries",), count, ("max_restarts",))
         keys.raw("data")  # reaches the program with the whole configuration

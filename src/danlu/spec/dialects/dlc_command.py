@@ -21,7 +21,11 @@ from danlu.spec.read import RawJob
 _SETS = re.compile(r"^[ \t]*(?:(?:export|local|readonly)[ \t]+)?([A-Za-z_]\w*)=", re.M | re.A)
 _PUT_IN = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^}$`]*))?\})", re.ASCII)
 _FILES = ("params_file", "job_file")
-_OF_THE_CLIENT = ("c", "config", "q", "quiet", "f", "force", "endpoint", "region", "protocol")
+_OF_THE_CLIENT = (
+    *("c", "config", "q", "quiet", "f", "force", "e", "endpoint", "r", "region", "protocol"),
+    *("access_id", "access_key", "username", "password"),
+)
+_SHORT = {"n": "name", "w": "workspace_id"}
 _FLAGS = frozenset((*KNOWN, *SWITCHES, *_FILES, *_OF_THE_CLIENT))
 _ENDS = ";|&<>\n"
 _PLAIN = re.compile(r"[\w./:=,@%+-]+")  # what means nothing to a shell, quoted or not
@@ -94,6 +98,8 @@ def _flags(words: list[_Word]) -> Iterator[tuple[str, _Word]]:
         name, equals, value = word.text.lstrip("-").partition("=")
         if not word.text.startswith("-"):
             continue
+        if not word.text.startswith("--"):
+            name = _SHORT.get(name, name)
         if equals:
             yield name, _Word(value, word.line, word.live)
         elif at < len(words) and _is_value(name, words[at].text):

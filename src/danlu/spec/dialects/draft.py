@@ -112,6 +112,8 @@ class Draft:
     def name(self, text: str, key: Path) -> None:
         """A job's name as Danlu allows it: shortened or cleaned, with a note."""
         plain = _NOT_IN_NAMES.sub("-", text.strip()).strip("-." if text[:1] in "-." else "")
+        if text.strip()[-1:] != "-":
+            plain = plain.rstrip("-")  # what stands for a bracket at the end
         plain = plain.lstrip("-.")[:LONGEST_NAME]
         if not re.search("[A-Za-z0-9]", plain):
             self.note(

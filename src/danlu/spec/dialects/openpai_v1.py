@@ -8,7 +8,7 @@ from typing import Any
 
 from danlu.spec.complete import Submission
 from danlu.spec.defaults import Defaults
-from danlu.spec.dialects import openpai
+from danlu.spec.dialects import openpai, openpai_volumes
 from danlu.spec.dialects.draft import Draft, Note
 from danlu.spec.dialects.keys import Keys, as_mapping
 from danlu.spec.dialects.language import Converted, Dialect, Options, Site
@@ -69,6 +69,8 @@ class _Job:
             "已废弃，不起作用；请用角色的 minSucceededTaskCount",
         )
         self._extras()
+        for mount in openpai_volumes.read(draft, self.site, keys.items("volumes"), ("volumes",)):
+            self.mounts[mount["path"]] = mount
         self._roles()
         if self.env:
             draft.put(("env",), self.env, ("jobEnvs",))

@@ -62,15 +62,24 @@ class Role:
     def _completion(self, role: Path, count: int) -> None:
         path = (*self.path, "completion")
         keys = Keys(self.draft, self.keys.mapping("completion"), path)
-        failed = keys.read("minFailedInstances", _completed)
-        succeeded = keys.read("minSucceededInstances", _completed)
+        failed_key, succeeded_key = (self._either(keys, end) for end in ("Failed", "Succeeded"))
+        failed = keys.read(failed_key, _completed)
+        succeeded = keys.read(succeeded_key, _completed)
         keys.refuse_rest(("minFailedInstances", "minSucceededInstances"))
         openpai.completion(
             self.draft,
             role,
-            (1 if failed is None else max(0, failed), (*path, "minFailedInstances")),
-            (self._needed(succeeded, count), (*path, "minSucceededInstances")),
+            (1 if failed is None else max(0, failed), (*path, failed_key)),
+            (self._needed(succeeded, count), (*path, succeeded_key)),
         )
+
+    def _either(self, keys: Keys, end: str) -> str:
+        """The first files of this language counted tasks, as those of the one before it."""
+        new, old = f"min{end}Instances", f"min{end}TaskCount"
+        if not keys.has(old) or keys.has(new):
+            return new
+        self.draft.note((*keys.path, old), f"is an older name of {new}", f"是 {new} 的旧名称")
+        return old
 
     def _needed(self, given: int | None, count: int) -> int:
         """A role that succeeded as a whole ends the job; with one role that is so anyway."""

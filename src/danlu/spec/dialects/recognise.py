@@ -9,7 +9,8 @@ from danlu.spec.dialects.language import Dialect
 
 # How a job is given to `dlc` on its command line.
 COMMAND = re.compile(
-    r"^[ \t]*(?:[\w./~$-]*/)?dlc[ \t]+(?:(?:-c|--config)[ \t=]+\S+[ \t]+)?"
+    r"^[ \t]*(?:(?:[\w./~$-]*/)?dlc|[\"']?\$\{?\w*(?i:dlc)\w*\}?[\"']?)[ \t]+"
+    r"(?:--?[a-z_]++(?:=|[ \t]++)[^\s=]\S*+[ \t]++){0,6}+"  # which server, and who asks
     r"(?:(submit)[ \t]+(\w+)|create[ \t]+job)(?=[\s\\]|$)",
     re.MULTILINE | re.ASCII,
 )

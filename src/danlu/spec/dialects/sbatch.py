@@ -11,6 +11,7 @@ from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.language import Converted, Dialect, Options, Site
 from danlu.spec.dialects.node_names import put_nodes
 from danlu.spec.dialects.sbatch_container import Container
+from danlu.spec.dialects.sbatch_layout import Room
 from danlu.spec.dialects.sbatch_needs import Needs
 from danlu.spec.dialects.sbatch_options import (
     FLAGS,
@@ -55,7 +56,7 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
     if draft.findings:
         raise spec_error(draft.findings, draft.line_of)
     draft.put(("variables",), "slurm", ())
-    Needs(draft, given).build()
+    Needs(draft, given, Room(defaults.node_cpus or 0, site.cards)).build()
     Terms(draft, given, str(options.offers.get("name") or USUAL_NAME)).build()
     container = Container(draft, given, site)
     container.build()
@@ -272,6 +273,18 @@ _MEANINGLESS: dict[str, tuple[str, str]] = {
     "volume": ("is for the program shifter, which is not here", "用于 shifter 程序，这里没有"),
     "module": ("is for the program shifter, which is not here", "用于 shifter 程序，这里没有"),
     "nice": ("priority of the native job does that", "请用原生任务的 priority"),
+    "killable": (
+        "a job is stopped for others only where it says so: preemptible of the native job",
+        "任务不会因他人而被停止，除非写明：原生任务的 preemptible",
+    ),
+    "get-user-env": (
+        "the command sbatch takes the caller's environment along",
+        "sbatch 命令会带上调用者的环境",
+    ),
+    **dict.fromkeys(
+        ("cuda-mps", "nvmps"),
+        ("cards are not shared by several programs here", "这里不让多个程序共用一张卡"),
+    ),
 }
 
 

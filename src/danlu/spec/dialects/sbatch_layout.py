@@ -33,10 +33,29 @@ class Asked:
     task: int = 0
 
 
-def lay_out(draft: Draft, given: Mapping[str, str], cards: Asked) -> Layout:
+@dataclass(frozen=True, slots=True)
+class Room:
+    """CPUs and cards of the largest node; 0: not known."""
+
+    cpus: float = 0
+    cards: int = 0
+
+    def nodes_for(self, tasks: int, cpus: int, cards: Asked) -> int:
+        """How many nodes Slurm would take where the script does not say: as few as will do."""
+        fit = tasks
+        if self.cpus >= cpus:
+            fit = min(fit, int(self.cpus // cpus))
+        if cards.task and self.cards >= cards.task:
+            fit = min(fit, self.cards // cards.task)
+        needed = math.ceil(tasks / fit)
+        return max(needed, math.ceil(cards.job / self.cards)) if self.cards else needed
+
+
+def lay_out(draft: Draft, given: Mapping[str, str], cards: Asked, room: Room) -> Layout:
     tasks = _number(draft, given, "ntasks")
     each = _number(draft, given, "ntasks-per-node")
-    nodes, key = _nodes(draft, given), ("--nodes",)
+    key: Path = ("--nodes",)
+    nodes = _nodes(draft, given)
     if tasks is None and each is None:
         tasks, each = _by_cards(draft, given, cards)
     if nodes is None and _listed(given) > 1:
@@ -52,13 +71,8 @@ def lay_out(draft: Draft, given: Mapping[str, str], cards: Asked) -> Layout:
             f"{tasks} 个任务用不满 {nodes} 个节点：与 Slurm 一样，用 {tasks} 个节点",
         )
         nodes = tasks
-    if nodes is None and tasks and tasks > 1:
-        draft.note(
-            ("--ntasks" if "ntasks" in given else "--gpus",),
-            f"without --nodes all {tasks} tasks share one node",
-            f"没有 --nodes，{tasks} 个任务在同一个节点上",
-        )
-    nodes = nodes or 1
+    if nodes is None:
+        nodes, key = _as_few(draft, given, tasks, cards, room)
     if each is None:
         each = math.ceil(tasks / nodes) if tasks else 1
     elif tasks and each > tasks - (nodes - 1):
@@ -69,6 +83,26 @@ def lay_out(draft: Draft, given: Mapping[str, str], cards: Asked) -> Layout:
             f"只是上限；--ntasks={tasks} 使每个节点最多 {each} 个任务",
         )
     return Layout(nodes, each, tasks, key)
+
+
+def _as_few(
+    draft: Draft, given: Mapping[str, str], tasks: int | None, cards: Asked, room: Room
+) -> tuple[int, Path]:
+    key: Path = ("--ntasks" if "ntasks" in given else "--gpus",)
+    nodes = room.nodes_for(tasks or 1, _number(draft, given, "cpus-per-task") or 1, cards)
+    if nodes > 1:
+        draft.note(
+            key,
+            f"no node has room for all of it: {nodes} nodes",
+            f"没有节点放得下全部：用 {nodes} 个节点",
+        )
+    elif tasks and tasks > 1:
+        draft.note(
+            key,
+            f"without --nodes all {tasks} tasks share one node",
+            f"没有 --nodes，{tasks} 个任务在同一个节点上",
+        )
+    return nodes, key
 
 
 def _by_cards(

@@ -10,10 +10,13 @@ from typing import ClassVar
 
 from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.sbatch_amounts import count_and_model, read_memory, split_parts
-from danlu.spec.dialects.sbatch_layout import Asked, Layout, count, lay_out
+from danlu.spec.dialects.sbatch_layout import Asked, Layout, Room, count, lay_out
 from danlu.spec.errors import Path
+from danlu.spec.request import SMALLEST_MEMORY
+from danlu.spec.units import M
 
 _GPU = re.compile(r"(gpu|shard)(?:[:=](.+?))?(?:\([^)]*\))?", re.ASCII)
+_ONE_IN_BRACKETS = re.compile(r"\[[^][|&,*()]+\]")
 _CPUS = re.compile(r"cpu[:=](\d{1,6})", re.ASCII)
 _SAID_AGAIN = {
     "cpus-per-task": "SLURM_CPUS_PER_TASK",
@@ -63,9 +66,10 @@ class Needs:
         }
     )
 
-    def __init__(self, draft: Draft, given: Mapping[str, str]) -> None:
+    def __init__(self, draft: Draft, given: Mapping[str, str], room: Room) -> None:
         self._draft = draft
         self._given = given
+        self._room = room
         self._task = self._of_task()
 
     def build(self) -> None:
@@ -74,7 +78,7 @@ class Needs:
         node = self._amount("gpus-per-node") or self._gres()
         task = self._amount("gpus-per-task") or self._task[1]
         asked = Asked(*(each.count if each else 0 for each in (total, node, task)))
-        layout = lay_out(draft, self._given, asked)
+        layout = lay_out(draft, self._given, asked, self._room)
         if layout.nodes > 1:
             draft.put(("count",), layout.nodes, layout.key)
             # The script runs on the first node, and its srun starts tasks on all of them.
@@ -126,7 +130,7 @@ class Needs:
             found = Cards(each, total.model, total.key)
         socket = self._amount("gpus-per-socket")
         sockets = self._number("sockets-per-node") or 1
-        if socket is None and sockets > 1:
+        if socket is None and "sockets-per-node" in self._given:
             self._without("sockets-per-node", "gpus-per-socket")
         if socket is not None and node is None:
             found = Cards(socket.count * sockets, socket.model, socket.key)
@@ -208,7 +212,8 @@ class Needs:
         if value is None:
             return None
         key = (f"--{name}",)
-        number, model = count_and_model(value.strip())
+        # `gpu:` in front belongs to --gres, and is often written here too.
+        number, model = count_and_model(value.strip().removeprefix("gpu:"))
         if number is None:
             self._draft.refuse(key, value, "is not N or MODEL:N", "应为 N 或 型号:N")
             return None
@@ -216,6 +221,8 @@ class Needs:
 
     def _with_constraint(self, cards: Cards | None) -> Cards | None:
         value = (self._given.get("constraint") or "").strip().strip("\"'")
+        if _ONE_IN_BRACKETS.fullmatch(value):
+            value = value[1:-1]
         if not value:
             return cards
         key = ("--constraint",)
@@ -274,7 +281,14 @@ class Needs:
                     f"{value.strip()} 表示节点的全部内存；这里内存按 CPU 数分配",
                 )
             elif size:
-                draft.put(("memory",), size * times, key)
+                draft.put(("memory",), self._at_least(size * times, key), key)
+
+    def _at_least(self, size: int, key: Path) -> int:
+        if size >= SMALLEST_MEMORY:
+            return size
+        shown = f"{SMALLEST_MEMORY // M}M"
+        self._draft.note(key, f"is less than a task needs; it gets {shown}", f"太小；按 {shown} 计")
+        return SMALLEST_MEMORY
 
     def _steps(self, layout: Layout) -> None:
         """What srun inside the script reads: variables only Slurm's words can say."""
@@ -282,7 +296,9 @@ class Needs:
         if layout.tasks or layout.per_node != 1:
             env["SLURM_NTASKS"] = str(layout.tasks or layout.nodes * layout.per_node)
         for option, variable in _SAID_AGAIN.items():
-            if self._given.get(option):
-                env[variable] = self._given[option].strip()
+            value = self._given.get(option, "").strip().removeprefix("gpu:")
+            if value:
+                # A shell that counts with 08 takes it for a number to the base of eight.
+                env[variable] = str(int(value)) if value.isdecimal() else value
         if not env:
             del self._draft.values["env"]

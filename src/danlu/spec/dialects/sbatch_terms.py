@@ -8,15 +8,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from danlu.spec.dialects.draft import Draft
-from danlu.spec.errors import Path, wrong
+from danlu.spec.dialects.sbatch_times import is_past, read_time
+from danlu.spec.errors import Path
 from danlu.spec.forms import read_env
 from danlu.spec.refs import NAME_PATTERN, parse_array
 
-_TIME = re.compile(
-    r"(?:(?P<days>\d{1,5})-(?P<h>\d{1,3})(?::(?P<m>\d{1,2})(?::(?P<s>\d{1,2}))?)?"
-    r"|(?P<one>\d{1,7})(?::(?P<two>\d{1,2})(?::(?P<three>\d{1,2}))?)?)",
-    re.ASCII,
-)
 _NAME = re.compile(NAME_PATTERN, re.ASCII)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _PLACEHOLDER = re.compile(r"[<>{}\[\]$]")
@@ -28,8 +24,6 @@ _SIGNAL = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _WHOLE = ("ALL", "NONE", "NIL")
-_ENDLESS = ("infinite", "unlimited")
-_LONGEST = 10 * 365 * 86400
 _AFTER = {
     "after": "started",
     "afterany": "ended",
@@ -58,7 +52,6 @@ class Terms:
             "chdir",
             "export",
             "priority",
-            "get-user-env",
             "signal",
         }
     )
@@ -80,13 +73,7 @@ class Terms:
             seconds = draft.read(read_time, given["time"], ("--time",))
             if seconds is not None and math.isfinite(seconds):
                 draft.put(("time_limit",), seconds, ("--time",))
-        if "begin" in given and not _AT_ONCE.fullmatch(given["begin"].strip()):
-            draft.put(("held",), True, ("--begin",))
-            draft.note(
-                ("--begin",),
-                f"{given['begin']!r}: the job is held; danlu release JOB lets it start",
-                f"{given['begin']!r}：任务先挂起；danlu release 任务 使其开始",
-            )
+        self._start()
         if "hold" in given:
             draft.put(("held",), True, ("--hold",))
         self._files()
@@ -95,6 +82,24 @@ class Terms:
         self._folder()
         self._environment()
         self._warning()
+
+    def _start(self) -> None:
+        begin = self._given.get("begin", "").strip()
+        if not begin or _AT_ONCE.fullmatch(begin):
+            return
+        if is_past(begin):
+            self._draft.note(
+                ("--begin",),
+                f"{begin!r} is over; the job does not wait for it",
+                f"{begin!r} 已经过去；任务不等待",
+            )
+            return
+        self._draft.put(("held",), True, ("--begin",))
+        self._draft.note(
+            ("--begin",),
+            f"{begin!r}: the job is held; danlu release JOB lets it start",
+            f"{begin!r}：任务先挂起；danlu release 任务 使其开始",
+        )
 
     def _queue(self) -> None:
         draft, given = self._draft, self._given
@@ -141,10 +146,11 @@ class Terms:
 
     def _files(self) -> None:
         given = self._given
-        files: dict[str, Any] = {"output": given.get("output") or self._default_output()}
+        files: dict[str, Any] = {"output": _file(given, "output") or self._default_output()}
         for key in ("error", "input"):
-            if given.get(key) and given[key] != files["output"]:
-                files[key] = given[key]  # errors go with the output unless they have another file
+            name = _file(given, key)
+            if name and (key == "input" or name != files["output"]):
+                files[key] = name  # errors go with the output unless they have another file
         mode = given.get("open-mode")
         if mode is not None:
             if mode.strip().lower() not in ("append", "truncate", "a", "t"):
@@ -235,6 +241,13 @@ class Terms:
             name, equals, content = part.strip().partition("=")
             if equals:
                 named[name] = content
+                if _VARIABLE.search(content):
+                    draft.note(
+                        key,
+                        f"{part.strip()[:80]!r}: variables are not looked up in #SBATCH lines; the"
+                        " task gets these letters",
+                        f"{part.strip()[:80]!r}：#SBATCH 行中的变量不会展开；任务得到这些字符",
+                    )
             elif name.upper() not in _WHOLE:
                 draft.note(
                     key,
@@ -270,25 +283,7 @@ class Terms:
             )
 
 
-def read_time(value: object) -> float:
-    """Seconds: minutes, minutes:seconds, h:m:s, d-h, d-h:m, d-h:m:s; inf: no limit."""
-    text = str(value).strip()
-    if text.lower() in _ENDLESS:
-        return math.inf
-    match = _TIME.fullmatch(text)
-    if match is None:
-        raise wrong(
-            value,
-            "is not a time; write minutes, or 12:00:00, 2-00, 1-12:30:00",
-            "不是时间；请写分钟数，或 12:00:00、2-00、1-12:30:00",
-        )
-    part = {name: int(number) for name, number in match.groupdict().items() if number}
-    if "days" in part:
-        seconds = part["days"] * 86400 + part["h"] * 3600 + part.get("m", 0) * 60 + part.get("s", 0)
-    elif "three" in part:
-        seconds = part["one"] * 3600 + part["two"] * 60 + part["three"]
-    else:
-        seconds = part["one"] * 60 + part.get("two", 0)
-    if seconds == 0:
-        return math.inf
-    return float(min(seconds, _LONGEST))
+def _file(given: Mapping[str, str], key: str) -> str | None:
+    """`none` is what sbatch calls no file at all."""
+    name = given.get(key)
+    return "/dev/null" if name is not None and name.strip().lower() == "none" else name

@@ -17,6 +17,9 @@ _STRING_OR_COMMENT = re.compile(
 )
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]{1,18}(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,3})?", re.ASCII)
+_GROUPED = re.compile(
+    r"[-+]?[0-9][0-9_]{0,24}(?:\.[0-9_]{0,24})?(?:[eE][-+]?[0-9]{1,3})?", re.ASCII
+)
 
 
 def read_json(text: str) -> list[RawJob]:
@@ -65,6 +68,8 @@ def core_scalar(text: str) -> Any:
         return True
     if text in ("false", "False", "FALSE"):
         return False
+    if "_" in text and _GROUPED.fullmatch(text):
+        text = text.replace("_", "")  # 50_000, as the Go and Python readers of Determined take it
     if _INTEGER.fullmatch(text):
         return int(text)
     if _FLOAT.fullmatch(text):

@@ -1,0 +1,11 @@
+#!/bin/csh
+#SBATCH --killable
+#SBATCH --nvmps
+#SBATCH --cuda-mps
+#SBATCH --perf=generic
+#SBATCH --disable-dcgm
+#SBATCH --disable-perfparanoid
+#SBATCH --begin=2021-02-30
+#SBATCH -c4 --time=0-2
+setenv OMP_NUM_THREADS 4
+./solve
