@@ -155,6 +155,7 @@ OPTIONAL = frozenset(
 
 OTHER_NAMES = {
     "workdir": "chdir",
+    "cluster": "clusters",
     "tasks-per-node": "ntasks-per-node",
     "tasks": "ntasks",
     "gpu": "gpus",

@@ -1,6 +1,6 @@
 #!/bin/csh
 #SBATCH --killable
-#SBATCH --nvmps
+#SBATCH --nvmps --cluster=smp
 #SBATCH --cuda-mps
 #SBATCH --perf=generic
 #SBATCH --disable-dcgm
