@@ -118,6 +118,7 @@ FLAGS = {
     "cuda-mps": "",
     "disable-dcgm": "",
     "disable-perfparanoid": "",
+    "disable-turbomode": "",
     "disable-stdout-job-summary": "",
     "help": "h",
     "hold": "H",
