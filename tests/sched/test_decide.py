@@ -67,6 +67,10 @@ def test_a_model_is_asked_for_by_any_of_its_names() -> None:
     assert not same("a100_80gb", "NVIDIA A100-SXM4-40GB")
     assert not same("a100_3g.20gb", "NVIDIA A100-SXM4-40GB")
     assert same("rtx3090_24gb", "NVIDIA GeForce RTX 3090")
+    assert same("h100-80", "NVIDIA H100 80GB HBM3")
+    assert same("v100-32", "Tesla V100-SXM2-32GB")
+    assert not same("rtx 3090", "NVIDIA GeForce RTX 4090")
+    assert not same("v100-16", "Tesla V100-SXM2-32GB")
     snapshot = cluster("n1 4x3090\nn2 4xA100", job("a", "1:A100", 1))
     assert started(snapshot)["a"][0][0] == "n2"
 

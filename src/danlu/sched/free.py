@@ -257,8 +257,8 @@ def same(asked: str, model: str) -> bool:
     if size is None or not _named("".join(wanted[:-1]), words):
         return False
     # "a100_80g" is an "A100-SXM4-80GB"; "3090-24gb" is a "RTX 3090", which does not say it.
-    sizes = [word for word in words if _MEMORY.fullmatch(word)]
-    return not sizes or f"{size[1]}gb" in sizes
+    sizes = [word for word in words if _SIZE.fullmatch(word)]
+    return f"{size[1]}gb" in sizes or (not sizes and bool(size[2]))
 
 
 def _named(wanted: str, words: list[str]) -> bool:
@@ -271,7 +271,8 @@ def _named(wanted: str, words: list[str]) -> bool:
     return False
 
 
-_MEMORY = re.compile(r"(\d{1,4})gb?", re.ASCII)
+_MEMORY = re.compile(r"(\d{1,4})(gb?)?", re.ASCII)
+_SIZE = re.compile(r"\d{1,4}gb", re.ASCII)
 _VARIANTS = frozenset({"ti", "super", "max", "mobile", "laptop", "ada", "d"})
 
 

@@ -28,6 +28,9 @@ def job(*options: str, site: Site = EIGHT_CARDS, defaults: Defaults = FORTY_CPUS
         (("--gpus=16", "--cpus-per-gpu=4"), 2, 32, 8),
         (("--gpus=4",), 1, 15, 4),
         (("--nodes=1", "--ntasks=100"), 1, 100, 0),
+        (("--nodes=2-8", "--ntasks=100"), 3, 34, 0),
+        (("--nodes=2-8", "--ntasks=10"), 2, 5, 0),
+        (("--nodes=1-2", "--ntasks=100"), 2, 50, 0),
     ],
 )
 def test_tasks_go_over_as_few_nodes_as_have_room(

@@ -40,6 +40,7 @@ class _Word:
 
 def read_command(text: str) -> tuple[RawJob, bool]:
     """The flags as keys, and whether the script holds more. Raises `SpecError`."""
+    text = text.replace("\r\n", "\n")  # a line that goes on ends with its backslash
     found = list(COMMAND.finditer(text))
     first = found[0]
     if len(found) > 1:

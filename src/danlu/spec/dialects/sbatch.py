@@ -105,6 +105,7 @@ class _Script:
         try:
             for given in parse(list(words), None):
                 if given.name:
+                    found.pop(given.name, None)  # what is said last stands last
                     found[given.name] = given.value
         except Unreadable as error:
             self._refuse(error.word, 1, error.en, error.zh)
@@ -143,6 +144,7 @@ class _Script:
                     self._stray(given.value, number)
                     continue
                 self._again(given, found, number)
+                found.pop(given.name, None)
                 found[given.name] = given.value
                 self._lines[f"--{given.name}"] = number
         return found
@@ -260,6 +262,10 @@ _MEANINGLESS: dict[str, tuple[str, str]] = {
     "licenses": ("licenses are not counted here", "这里不统计许可证"),
     "reservation": ("there are no reservations to name", "没有可指定的预留"),
     "time-min": ("the time limit is not shortened", "时间上限不会缩短"),
+    "deadline": (
+        "a job that cannot end by then is queued all the same",
+        "到时不能结束的任务仍会排队",
+    ),
     "clusters": ("there is one cluster", "只有一个集群"),
     "tmp": ("disks are not counted here", "这里不统计磁盘"),
     "image": (

@@ -55,9 +55,13 @@ def lay_out(draft: Draft, given: Mapping[str, str], cards: Asked, room: Room) ->
     tasks = _number(draft, given, "ntasks")
     each = _number(draft, given, "ntasks-per-node")
     key: Path = ("--nodes",)
-    nodes = _nodes(draft, given)
+    least, most = _nodes(draft, given)
     if tasks is None and each is None:
         tasks, each = _by_cards(draft, given, cards)
+    few = room.nodes_for(tasks or 1, _number(draft, given, "cpus-per-task") or 1, cards)
+    nodes = min(max(least, few), most) if least else None
+    if least < most:
+        draft.note(key, f"a number is needed: {nodes} nodes", f"需要确定的数：{nodes} 个节点")
     if nodes is None and _listed(given) > 1:
         nodes, key = _listed(given), ("--nodelist",)  # the job has all of them
     if nodes is None and cards.job and cards.node:
@@ -72,7 +76,8 @@ def lay_out(draft: Draft, given: Mapping[str, str], cards: Asked, room: Room) ->
         )
         nodes = tasks
     if nodes is None:
-        nodes, key = _as_few(draft, given, tasks, cards, room)
+        nodes, key = few, ("--ntasks" if "ntasks" in given else "--gpus",)
+        _tell(draft, key, few, tasks)
     if each is None:
         each = math.ceil(tasks / nodes) if tasks else 1
     elif tasks and each > tasks - (nodes - 1):
@@ -85,11 +90,7 @@ def lay_out(draft: Draft, given: Mapping[str, str], cards: Asked, room: Room) ->
     return Layout(nodes, each, tasks, key)
 
 
-def _as_few(
-    draft: Draft, given: Mapping[str, str], tasks: int | None, cards: Asked, room: Room
-) -> tuple[int, Path]:
-    key: Path = ("--ntasks" if "ntasks" in given else "--gpus",)
-    nodes = room.nodes_for(tasks or 1, _number(draft, given, "cpus-per-task") or 1, cards)
+def _tell(draft: Draft, key: Path, nodes: int, tasks: int | None) -> None:
     if nodes > 1:
         draft.note(
             key,
@@ -102,7 +103,6 @@ def _as_few(
             f"without --nodes all {tasks} tasks share one node",
             f"没有 --nodes，{tasks} 个任务在同一个节点上",
         )
-    return nodes, key
 
 
 def _by_cards(
@@ -130,17 +130,16 @@ def _listed(given: Mapping[str, str]) -> int:
         return 0
 
 
-def _nodes(draft: Draft, given: Mapping[str, str]) -> int | None:
+def _nodes(draft: Draft, given: Mapping[str, str]) -> tuple[int, int]:
+    """The fewest and the most; 0 where the script does not say."""
     value = given.get("nodes")
     if value is None:
-        return None
+        return 0, 0
     key = ("--nodes",)
     match = _RANGE.fullmatch(value.strip())
     if match is None or not int(match[1]):
         draft.refuse(
             key, value, "is not a number of nodes; write 2 or 2-4", "不是节点数；请写 2 或 2-4"
         )
-        return None
-    if match[2] and match[2] != match[1]:
-        draft.note(key, f"a number is needed: {match[1]} nodes", f"需要确定的数：{match[1]} 个节点")
-    return int(match[1])
+        return 0, 0
+    return int(match[1]), max(int(match[1]), int(match[2] or 0))

@@ -268,10 +268,17 @@ class Needs:
 
     def _memory(self, cpus: int | None, cards: int) -> None:
         draft = self._draft
-        for name, times in (("mem", 1), ("mem-per-cpu", cpus or 1), ("mem-per-gpu", cards or 1)):
-            value = self._given.get(name)
-            if value is None:
-                continue
+        times = {"mem": 1, "mem-per-cpu": cpus or 1, "mem-per-gpu": cards or 1}
+        asked = [name for name in self._given if name in times]
+        if len(asked) > 1:
+            others = ", ".join(f"--{name}" for name in asked[:-1])
+            draft.note(
+                (f"--{asked[-1]}",),
+                f"stands beside {others}, and Slurm knows one of them: this one counts",
+                f"与 {others} 同时出现，而 Slurm 只认其一：以此为准",
+            )
+        for name in asked[-1:]:
+            value = self._given[name]
             key = (f"--{name}",)
             size = draft.read(read_memory, value, key)
             if size == 0:
@@ -281,7 +288,7 @@ class Needs:
                     f"{value.strip()} 表示节点的全部内存；这里内存按 CPU 数分配",
                 )
             elif size:
-                draft.put(("memory",), self._at_least(size * times, key), key)
+                draft.put(("memory",), self._at_least(size * times[name], key), key)
 
     def _at_least(self, size: int, key: Path) -> int:
         if size >= SMALLEST_MEMORY:

@@ -118,6 +118,7 @@ FLAGS = {
     "cuda-mps": "",
     "disable-dcgm": "",
     "disable-perfparanoid": "",
+    "disable-turbomode": "",
     "disable-stdout-job-summary": "",
     "help": "h",
     "hold": "H",
@@ -155,6 +156,7 @@ OPTIONAL = frozenset(
 
 OTHER_NAMES = {
     "workdir": "chdir",
+    "cluster": "clusters",
     "tasks-per-node": "ntasks-per-node",
     "tasks": "ntasks",
     "gpu": "gpus",

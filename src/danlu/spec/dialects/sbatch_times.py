@@ -9,7 +9,7 @@ from datetime import datetime
 from danlu.spec.errors import wrong
 
 _TIME = re.compile(
-    r"(?:(?P<days>\d{1,5})-(?P<h>\d{1,3})(?::(?P<m>\d{1,2})(?::(?P<s>\d{1,2}))?)?"
+    r"(?:(?P<days>\d{1,5})-(?P<h>\d{0,3})(?::(?P<m>\d{1,2})(?::(?P<s>\d{1,2}))?)?"
     r"|(?P<one>\d{1,7})(?::(?P<two>\d{1,2})(?::(?P<three>\d{1,2}))?)?)",
     re.ASCII,
 )
@@ -43,7 +43,12 @@ def read_time(value: object) -> float:
         )
     part = {name: int(number) for name, number in match.groupdict().items() if number}
     if "days" in part:
-        seconds = part["days"] * 86400 + part["h"] * 3600 + part.get("m", 0) * 60 + part.get("s", 0)
+        seconds = (
+            part["days"] * 86400
+            + part.get("h", 0) * 3600
+            + part.get("m", 0) * 60
+            + part.get("s", 0)
+        )
     elif "three" in part:
         seconds = part["one"] * 3600 + part["two"] * 60 + part["three"]
     else:
