@@ -5,10 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.folders import let_in
 from tests.support.parts import missing
 from tests.support.postgres import HOW_TO_GET_IT, PostgresServer, find_binaries
+
+# Properties are about values, never about seconds: other work may share the machine.
+settings.register_profile("values", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("values")
 
 # A shell that runs us in the background hands down Ctrl-C as ignored; what tests start is not to
 # inherit that: they interrupt it.

@@ -3,14 +3,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import hypothesis
 import pytest
 
 from danlu.store import Store
-
-# Other work may share the machine: how long an example takes says nothing about the code.
-hypothesis.settings.register_profile("any-machine", deadline=None)
-hypothesis.settings.load_profile("any-machine")
 
 
 @pytest.fixture

@@ -2,14 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import hypothesis
 import pytest
 
 from tests.support.server import DanluServer
-
-# Other work may share the machine: how long an example takes says nothing about the code.
-hypothesis.settings.register_profile("any-machine", deadline=None)
-hypothesis.settings.load_profile("any-machine")
 
 CLUSTER = """
 [[nodes]]
