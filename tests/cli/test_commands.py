@@ -350,3 +350,12 @@ def test_the_server_is_stopped_and_what_goes_on_is_told(tmp_path: Path) -> None:
         assert b"danlu up" in away.stderr
     finally:
         server.cleanup()
+
+
+def test_a_command_in_a_job_that_has_ended_is_refused_in_the_readers_language(
+    server: DanluServer, ended: dict[str, Any]
+) -> None:
+    for language, said in (("en", "It is not running"), ("zh", "它没有在运行")):
+        done = server.cli("--lang", language, "exec", ended["ref"], "--", "true")
+        assert done.returncode == 125
+        assert said in done.stderr.decode()
