@@ -12,6 +12,7 @@ from danlu.spec.refs import NAME_PATTERN
     ("kind", "context", "en", "zh"),
     [
         ("greater_than_equal", {"ge": 0.0}, "must be 0 or more", "不能小于 0"),
+        ("string_too_short", {"min_length": 1}, "must not be empty", "不能为空"),
         ("string_too_short", {"min_length": 10}, "must have at least 10 characters", "10 个字符"),
         (
             "string_pattern_mismatch",

@@ -160,7 +160,7 @@ def test_what_a_job_asked_for_is_shown(server: DanluServer) -> None:
 def test_the_name_of_an_array_shows_its_first_job_and_says_so(server: DanluServer) -> None:
     text(server, "submit", "-n", "some", "--array", "3-4", "--", "echo", "hello")
     assert server.cli("wait", "some-1").returncode == 0
-    for command in ("show", "why", "logs"):
+    for command in ("show", "why", "logs", "events"):
         whole = server.cli(command, "some-1")
         assert b"some-1 is an array, this is admin/some-1.3" in whole.stderr
         assert server.cli(command, "some-1.3").stderr == b""

@@ -65,6 +65,8 @@ def fault_words(kind: str, context: Mapping[str, Any]) -> Pair:
     if kind in ("enum", "literal_error"):
         listed = str(context.get("expected", "")).replace("'", "").replace(" or ", ", ")
         return f"must be one of: {listed}", f"只能是：{listed}"
+    if kind == "string_too_short" and context.get("min_length") == 1:
+        return "must not be empty", "不能为空"
     en, zh = _WORDS.get(kind, ("", ""))
     shown = {key: f"{v:g}" if isinstance(v, float) else v for key, v in context.items()}
     return en.format_map(shown), zh.format_map(shown)
