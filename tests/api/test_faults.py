@@ -29,8 +29,8 @@ from danlu.spec.refs import NAME_PATTERN
         (
             "string_pattern_mismatch",
             {"pattern": f"^{NAME_PATTERN}$"},
-            "is not a name; write 1 to 64 letters, digits, '_', '.' or '-', beginning with a "
-            "letter, a digit or '_'",
+            "is not a name; write 1 to 64 letters (a-z, A-Z), digits, '_', '.' or '-', beginning "
+            "with a letter, a digit or '_'",
             "不是名称",
         ),
         ("literal_error", {"expected": "'a' or 'b'"}, "must be one of: a, b", "只能是：a, b"),

@@ -42,9 +42,9 @@ _WORDS: dict[str, Pair] = {
 }
 _FORMS: dict[str, Pair] = {
     f"^{NAME_PATTERN}$": (
-        "is not a name; write 1 to 64 letters, digits, '_', '.' or '-', beginning with a letter, a "
-        "digit or '_'",
-        "不是名称；请写 1 到 64 个字母、数字、'_'、'.' 或 '-'，以字母、数字或 '_' 开头",
+        "is not a name; write 1 to 64 letters (a-z, A-Z), digits, '_', '.' or '-', beginning with "
+        "a letter, a digit or '_'",
+        "不是名称；请写 1 到 64 个英文字母、数字、'_'、'.' 或 '-'，以英文字母、数字或 '_' 开头",
     ),
 }
 _CHOICE = re.compile(r"\^(-\?)?\(([\w|-]+)\)\$")
