@@ -12,6 +12,7 @@ from danlu.spec.refs import NAME_PATTERN
     ("kind", "context", "en", "zh"),
     [
         ("greater_than_equal", {"ge": 0.0}, "must be 0 or more", "不能小于 0"),
+        ("string_too_short", {"min_length": 1}, "must not be empty", "不能为空"),
         ("string_too_short", {"min_length": 10}, "must have at least 10 characters", "10 个字符"),
         (
             "string_pattern_mismatch",
@@ -28,8 +29,8 @@ from danlu.spec.refs import NAME_PATTERN
         (
             "string_pattern_mismatch",
             {"pattern": f"^{NAME_PATTERN}$"},
-            "is not a name; write 1 to 64 letters, digits, '_', '.' or '-', beginning with a "
-            "letter, a digit or '_'",
+            "is not a name; write 1 to 64 letters (a-z, A-Z), digits, '_', '.' or '-', beginning "
+            "with a letter, a digit or '_'",
             "不是名称",
         ),
         ("literal_error", {"expected": "'a' or 'b'"}, "must be one of: a, b", "只能是：a, b"),

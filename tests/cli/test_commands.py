@@ -160,7 +160,7 @@ def test_what_a_job_asked_for_is_shown(server: DanluServer) -> None:
 def test_the_name_of_an_array_shows_its_first_job_and_says_so(server: DanluServer) -> None:
     text(server, "submit", "-n", "some", "--array", "3-4", "--", "echo", "hello")
     assert server.cli("wait", "some-1").returncode == 0
-    for command in ("show", "why", "logs"):
+    for command in ("show", "why", "logs", "events"):
         whole = server.cli(command, "some-1")
         assert b"some-1 is an array, this is admin/some-1.3" in whole.stderr
         assert server.cli(command, "some-1.3").stderr == b""
@@ -350,3 +350,12 @@ def test_the_server_is_stopped_and_what_goes_on_is_told(tmp_path: Path) -> None:
         assert b"danlu up" in away.stderr
     finally:
         server.cleanup()
+
+
+def test_a_command_in_a_job_that_has_ended_is_refused_in_the_readers_language(
+    server: DanluServer, ended: dict[str, Any]
+) -> None:
+    for language, said in (("en", "It is not running"), ("zh", "它没有在运行")):
+        done = server.cli("--lang", language, "exec", ended["ref"], "--", "true")
+        assert done.returncode == 125
+        assert said in done.stderr.decode()

@@ -70,6 +70,8 @@ def test_one_signs_up_with_an_invitation(admin: Desk, place: DanluServer, tmp_pa
     assert "Welcome, alice" in said
     assert alice.json("whoami")["groups"] == ["vision"]
     assert "vision" in alice.say("whoami")
+    assert "alice（成员）" in alice.say("--lang", "zh", "whoami")
+    assert "nothing limits you" in alice.say("quota", "list")
     run = alice.run("run", "--", "sh", "-c", "echo from $DANLU_USER")
     assert (run.returncode, run.stdout) == (0, b"from alice\n")
     (invite,) = admin.json("invite", "list")["invites"]

@@ -42,9 +42,9 @@ _WORDS: dict[str, Pair] = {
 }
 _FORMS: dict[str, Pair] = {
     f"^{NAME_PATTERN}$": (
-        "is not a name; write 1 to 64 letters, digits, '_', '.' or '-', beginning with a letter, a "
-        "digit or '_'",
-        "不是名称；请写 1 到 64 个字母、数字、'_'、'.' 或 '-'，以字母、数字或 '_' 开头",
+        "is not a name; write 1 to 64 letters (a-z, A-Z), digits, '_', '.' or '-', beginning with "
+        "a letter, a digit or '_'",
+        "不是名称；请写 1 到 64 个英文字母、数字、'_'、'.' 或 '-'，以英文字母、数字或 '_' 开头",
     ),
 }
 _CHOICE = re.compile(r"\^(-\?)?\(([\w|-]+)\)\$")
@@ -65,6 +65,8 @@ def fault_words(kind: str, context: Mapping[str, Any]) -> Pair:
     if kind in ("enum", "literal_error"):
         listed = str(context.get("expected", "")).replace("'", "").replace(" or ", ", ")
         return f"must be one of: {listed}", f"只能是：{listed}"
+    if kind == "string_too_short" and context.get("min_length") == 1:
+        return "must not be empty", "不能为空"
     en, zh = _WORDS.get(kind, ("", ""))
     shown = {key: f"{v:g}" if isinstance(v, float) else v for key, v in context.items()}
     return en.format_map(shown), zh.format_map(shown)

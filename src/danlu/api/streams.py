@@ -52,7 +52,8 @@ async def execute(
     """Runs a command inside the task."""
     words = _words(argv)
     if words is None:
-        await _refuse(socket, _REFUSED, "argv: not a JSON list of words")
+        en, zh = "argv: not a JSON list of words", "argv：不是由词组成的 JSON 列表"
+        await _refuse(socket, _REFUSED, en, zh)
         return
     terminal = Tty(_side(rows), _side(cols), _plain(term)) if tty else None
     await _serve(socket, ref, task, (words, terminal))
@@ -70,10 +71,13 @@ async def _serve(socket: WebSocket, ref: str, task: int, command: Command) -> No
             duplex = await our.controller.rooms.engine.exec(place, command[0], command[1])
     except (ApiProblem, AccessError) as problem:
         denied = problem.status in (401, 403, 429)
-        await _refuse(socket, _REFUSED if denied else _NOT_THERE, problem.en)
+        await _refuse(socket, _REFUSED if denied else _NOT_THERE, problem.en, problem.zh)
         return
-    except (Refused, Unreachable, InDoubt, StoreError, OSError) as trouble:
-        await _refuse(socket, _NOT_THERE, str(trouble))
+    except StoreError as trouble:
+        await _refuse(socket, _NOT_THERE, trouble.en, trouble.zh)
+        return
+    except (Refused, Unreachable, InDoubt, OSError) as trouble:
+        await _refuse(socket, _NOT_THERE, str(trouble), str(trouble))
         return
     await socket.accept()
     barred = our.gate.barred(asker.who, lambda now: rules.enters_job(now, row.owner))
@@ -164,9 +168,11 @@ async def _outward(socket: WebSocket, duplex: Duplex) -> None:
             await socket.send_bytes(bytes([STDERR if stream == 2 else STDOUT]) + data)
 
 
-async def _refuse(socket: WebSocket, code: int, why: str) -> None:
+async def _refuse(socket: WebSocket, code: int, en: str, zh: str) -> None:
     # Accepted first: a client of a refused handshake would never see the reason.
     await socket.accept()
+    # A reason has room for one language.
+    why = zh if socket.headers.get("accept-language", "").lower().startswith("zh") else en
     with contextlib.suppress(RuntimeError, WebSocketDisconnect):
         await socket.close(code, why.encode()[:120].decode("utf-8", "ignore"))
 

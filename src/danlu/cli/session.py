@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from danlu.cli.texts import ZH, language
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -41,6 +43,7 @@ class Session:
 
                 raise Failure("server.bad_token", codes.DENIED)
             self._client = Client(where.server, token, ca_file=where.ca_file)
+            self._client.wire.language = ("en", "zh")[language() == ZH]
         return self._client
 
     def print_json(self, value: Any) -> int:

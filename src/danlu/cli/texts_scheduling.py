@@ -66,7 +66,7 @@ SCHEDULING: dict[str, tuple[str, str]] = {
         "Nothing to set: give at least one limit, as in danlu quota set user alice --gpus 8",
         "没有要设置的内容：请至少给出一个上限，例如 danlu quota set user alice --gpus 8",
     ),
-    "quota.none": ("No quotas: nobody is limited", "没有配额：不限制任何人"),
+    "quota.none": ("No quotas: nothing limits you", "没有配额：你不受限制"),
     "quota.number": (
         "{option} {value!r}: not a number; write one, as 4 or 0.5, 0 for none at all, or the word "
         "none to take the limit away",

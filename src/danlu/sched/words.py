@@ -343,4 +343,6 @@ def _cards(count: int) -> str:
 
 
 def gib(size: int) -> str:
-    return f"{size / 2**30:.3g} GiB"
+    """Never as 1.02e+03, and never so round that two sizes that differ look alike to a reader."""
+    amount = size / 2**30
+    return f"{amount:.3g} GiB" if amount < 100 else f"{round(amount, 1):.10g} GiB"

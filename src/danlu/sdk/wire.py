@@ -140,6 +140,7 @@ class Wire:
         self.token = token
         self.timeout = timeout
         self.ca_file = ca_file
+        self.language = ""  # of the few answers that have room for one only: zh, else en
         self._agent = agent
         self._kept: Connection | None = None
 
@@ -153,6 +154,8 @@ class Wire:
             f"Host: {self.address.name}",
             f"User-Agent: {self._agent}",
         ]
+        if self.language:
+            lines.append(f"Accept-Language: {self.language}")
         if self.token:
             lines.append(f"Authorization: Bearer {self.token}")
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from danlu.cli import codes
+from danlu.cli.arrays import tell_if_array
 from danlu.cli.failure import complain
 from danlu.cli.formats import clock
 from danlu.cli.options import UsageError
@@ -27,6 +28,8 @@ def events(session: Session, args: Args) -> int:
     found = session.client.events(args.words[0], limit=args.integer("limit"))
     if session.json:
         return session.print_json({"events": found})
+    if "." not in args.words[0]:
+        tell_if_array(args.words[0], session.client.show(args.words[0]))
     for event in found:
         sys.stdout.write(_line(event) + "\n")
     return codes.OK

@@ -118,7 +118,8 @@ def whoami(session: Session, args: Args) -> int:
     if session.json:
         return session.print_json(answer)
     server = session.client.wire.address.text
-    sys.stdout.write(t("whoami", user=answer["user"], role=answer["role"], server=server) + "\n")
+    role = t(f"role.{answer['role']}")
+    sys.stdout.write(t("whoami", user=answer["user"], role=role, server=server) + "\n")
     leads, groups = answer.get("leads") or [], answer.get("groups") or []
     if groups:
         shown = [t("whoami.leads", group=name) if name in leads else name for name in groups]
