@@ -15,12 +15,12 @@ from tests.support.postgres import HOW_TO_GET_IT, PostgresServer, find_binaries
 settings.register_profile("values", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("values")
 
-# A shell that runs us in the background hands down Ctrl-C as ignored; what tests start is not to
-# inherit that: they interrupt it.
-for number in (signal.SIGINT, signal.SIGQUIT):
+# A shell that runs us in the background hands down Ctrl-C as ignored, nohup the hangup; what tests
+# start is not to inherit that: they interrupt it. (What has a handler here is as usual there.)
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(
-            number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            number, signal.default_int_handler if number == signal.SIGINT else lambda *_: None
         )
 
 

@@ -13,7 +13,7 @@ import httpx
 
 from tests.support.server import DanluServer
 
-PATIENCE = 120.0
+PATIENCE = 180.0
 """Seconds. Only so that a broken server fails a test instead of hanging it."""
 
 ENDED = ("succeeded", "failed", "stopped")

@@ -103,7 +103,7 @@ def test_a_job_that_fails_at_once_and_is_tried_again_has_started(lab: Lab) -> No
     job = lab.submit(command="true", after=[{"job": _ref(first), "when": "started"}])
     lab.post(first, "release")
     assert lab.wait(job)["state"] == "succeeded"
-    assert lab.wait(first)["ended_at"] > lab.show(job)["started_at"]
+    assert lab.stop(first, now=True)["ended_at"] > lab.show(job)["started_at"]
 
 
 def test_waiting_for_an_array_means_all_its_elements(lab: Lab, tmp_path: Path) -> None:

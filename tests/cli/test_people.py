@@ -123,7 +123,7 @@ def test_an_admin_issues_disables_hands_over_and_removes(
     assert "jobs" in admin.refused("user", "remove", "carol", code=5)
     admin.say("user", "disable", "carol", "--stop-jobs")
     assert "danlu login" in carol.refused("jobs", code=4)
-    admin.say("wait", ref) if admin.json("show", ref)["state"] == "stopping" else None
+    admin.run("wait", ref)
     said = admin.say("user", "hand-over", "carol", "dave")
     assert "2 jobs" in said and "from-carol" in said
     assert {job["name"] for job in dave.json("jobs", "--all")["jobs"]} == {"kept", "long"}

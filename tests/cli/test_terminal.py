@@ -60,9 +60,7 @@ def test_control_c_asks_and_d_leaves_the_job_running(server: DanluServer) -> Non
         person.type("d")
         person.read_until("goes on")
         assert person.end() == 0
-    found = server.get("/jobs?name=asked-d")["jobs"][0]
-    assert found["state"] == "running"
-    server.cli("stop", "--now", found["ref"])
+    server.cli("stop", "--now", server.goes_on("asked-d")["ref"])
 
 
 def test_control_c_asks_and_any_other_key_stays(server: DanluServer) -> None:
@@ -139,9 +137,7 @@ def test_a_closed_terminal_leaves_the_job_running(server: DanluServer) -> None:
         os.kill(person.pid, signal.SIGHUP)
         assert person.end() == 129
         assert person.echoes()
-    found = server.get("/jobs?name=hangup")["jobs"][0]
-    assert found["state"] == "running"
-    server.cli("stop", "--now", found["ref"])
+    server.cli("stop", "--now", server.goes_on("hangup")["ref"])
 
 
 def test_exec_gives_a_shell_inside_a_running_job(server: DanluServer) -> None:

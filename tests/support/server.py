@@ -158,6 +158,17 @@ class DanluServer:
                 return found
             assert time.monotonic() < deadline, f"still {found['state']}: {found['ref']}"
 
+    def goes_on(self, name: str) -> dict[str, Any]:
+        """The latest job of this name once it runs; its output may be seen before that is noted."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            found: dict[str, Any] = self.get(f"/jobs?name={name}&limit=1")["jobs"][0]
+            if found["state"] == "running":
+                return found
+            assert found["state"] in ("queued", "starting"), found["state"]
+            assert time.monotonic() < deadline, f"still {found['state']}: {found['ref']}"
+            time.sleep(0.02)
+
     def cli(self, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
         more.setdefault("timeout", PATIENCE)
         more.setdefault("cwd", tempfile.gettempdir())  # a folder that every user may enter
