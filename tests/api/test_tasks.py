@@ -117,10 +117,28 @@ def _everything_about(lab: Lab, job: Job) -> str:
     return "".join(texts)
 
 
-def test_a_job_whose_secret_does_not_exist_says_so(lab: Lab) -> None:
-    job = lab.run("true", secrets={"KEY": "nothing"})
-    assert (job["state"], job["reason"]) == ("failed", "secret_missing")
-    assert "nothing" in job["reason_en"]
+def test_a_job_whose_secret_does_not_exist_is_refused_and_queues_nothing(lab: Lab) -> None:
+    lab.http.put("/secrets/wandb-of-mine", json={"value": "x"})
+    body = {"name": "mistyped", "command": "true", "secrets": {"KEY": "wandb-of-mina"}}
+    for where in ("/jobs", "/jobs?dry_run=true"):
+        answer = lab.http.post(where, json=body)
+        assert answer.status_code == 422
+        (detail,) = answer.json()["error"]["details"]
+        assert (detail["key"], detail["value"]) == ("secrets", "'wandb-of-mina'")
+        assert "wandb-of-mine" in detail["message_en"]
+        assert "danlu secret set wandb-of-mina" in detail["message_zh"]
+    assert lab.get("/jobs?text=mistyped")["jobs"] == []
+    lab.http.delete("/secrets/wandb-of-mine")
+
+
+def test_a_job_whose_secret_is_gone_when_its_turn_comes_says_so(lab: Lab) -> None:
+    lab.http.put("/secrets/short-lived", json={"value": "x"})
+    job = lab.submit(command="true", secrets={"KEY": "short-lived"}, held=True)
+    assert lab.http.delete("/secrets/short-lived").status_code == 200
+    lab.http.post(f"/jobs/{job['id']}/release")
+    ended = lab.wait(job)
+    assert (ended["state"], ended["reason"]) == ("failed", "secret_missing")
+    assert "short-lived" in ended["reason_en"]
 
 
 def test_a_mistake_about_a_secret_does_not_repeat_it(lab: Lab) -> None:

@@ -14,6 +14,7 @@ from danlu.access.principal import Principal
 from danlu.control import records
 from danlu.control.active import Active, shapes_of
 from danlu.control.controller import Controller
+from danlu.control.launches import secret_names
 from danlu.control.lookup import Lookup
 from danlu.control.queue import dependency_cause, verdict
 from danlu.control.rooms import now
@@ -40,6 +41,7 @@ from danlu.spec.units import format_size
 from danlu.store import jobs as job_store
 from danlu.store.errors import StoreFull
 from danlu.store.rows import JobRow
+from danlu.store.secrets import list_secrets
 
 MOST_LISTED = 20
 
@@ -187,6 +189,7 @@ class Submitter:
         findings = [
             *self._group(spec, who),
             *await self._volumes(spec, who.name),
+            *await self._secrets(spec, who.name),
             *self._images(spec),
             *self._queue(spec),
             *self._nodes(spec),
@@ -215,6 +218,24 @@ class Submitter:
         ]
         nodes = [node.name for node in rooms.ledger.nodes()]
         return findings + rooms.volumes.findings(spec, person, nodes)
+
+    async def _secrets(self, spec: JobSpec, owner: str) -> list[Finding]:
+        """A slip of the pen is told now, not when its turn has come."""
+        names = secret_names(spec)
+        if not names:
+            return []
+        known = await self._controller.rooms.store.read(lambda tx: list_secrets(tx, owner))
+        listed = ", ".join(known[:MOST_LISTED]) + (", ..." if len(known) > MOST_LISTED else "")
+        return [
+            Finding(
+                ("secrets",),
+                name,
+                f"is not a secret of yours ({listed or 'you have none'}); `danlu secret set {name}`"
+                " makes it",
+                f"不是你的密钥（{listed or '你还没有密钥'}）；用 `danlu secret set {name}` 创建",
+            )
+            for name in sorted(names.difference(known))
+        ]
 
     def _images(self, spec: JobSpec) -> list[Finding]:
         images = dict.fromkeys(role.image for role in spec.roles if role.image is not None)
