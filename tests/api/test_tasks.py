@@ -127,7 +127,7 @@ def test_a_job_whose_secret_does_not_exist_is_refused_and_queues_nothing(lab: La
         assert (detail["key"], detail["value"]) == ("secrets", "'wandb-of-mina'")
         assert "wandb-of-mine" in detail["message_en"]
         assert "danlu secret set wandb-of-mina" in detail["message_zh"]
-    assert lab.get("/jobs?text=mistyped")["jobs"] == []
+    assert lab.get("/jobs", text="mistyped")["jobs"] == []
     lab.http.delete("/secrets/wandb-of-mine")
 
 
