@@ -126,7 +126,7 @@ def test_a_queue_with_jobs_is_not_removed_but_one_without_is(lab: Lab) -> None:
         (("quota", "set", "user", "frank", "--gpus", "3"), 5, "declared in danlu.toml"),
         (("quota", "set", "user", "nobody", "--gpus", "3"), 3, "There is no user nobody"),
         (("quota", "set", "user", "admin", "--guaranteed", "3"), 2, "belongs to a group"),
-        (("quota", "set", "user", "admin", "--gpus", "many"), 2, "not a whole number"),
+        (("quota", "set", "user", "admin", "--gpus", "many"), 2, "not a number"),
         (("quota", "set", "user", "admin", "--model", "A100"), 2, "as A100=2"),
         (("quota", "set", "user", "admin", "--memory", "much"), 2, "memory"),
         (("quota", "set", "user", "admin"), 2, "Nothing to set"),
