@@ -157,6 +157,8 @@ def test_what_cannot_be_read_is_refused_and_says_why(text: str | bytes, says: st
         ("name: x\nenv: {A: 1\nworkdir: /x\n", 2),
         ("name: x\ncommand: 'python\nid: y\n", 2),
         ('name: x\ncommand: "python\n\n\n', 2),
+        ("name: x\rqueue: a\renv: {A: 1\rworkdir: /x\r", 3),  # ends of lines that YAML knows too
+        ("name: x\u2028queue: a\x85env: {A: 1\u2029workdir: /x\n", 3),
     ],
 )
 def test_what_is_not_closed_is_told_where_it_opens(text: str, line: int) -> None:

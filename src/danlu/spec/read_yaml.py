@@ -234,6 +234,9 @@ def _check_tag(tag: str | None, line: int) -> None:
     )
 
 
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what YAML counts as the end of a line
+
+
 def _syntax_error(error: yaml.YAMLError, text: str) -> SpecError:
     if isinstance(error, yaml.reader.ReaderError):
         return file_error(
@@ -244,9 +247,9 @@ def _syntax_error(error: yaml.YAMLError, text: str) -> SpecError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
         return file_error("The file is not valid YAML", "文件不是合法的 YAML")
-    lines = text.split("\n")
+    lines = _BREAK.split(text)
     opened = _opened(error)
-    if opened is not None:
+    if opened is not None and opened.line < len(lines):
         content = lines[opened.line].strip()[:60]
         return file_error(
             f"This is not valid YAML: what opens at column {opened.column + 1} is not closed, or "
