@@ -1,18 +1,25 @@
 # The two commands that matter: `make run` and `make test`. Both set up what they need.
 VENV ?= .venv
-PYTHON ?= python3
+PYTHON ?= $(shell scripts/python)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Compiled ahead: the first call of a command is as fast as the second.
 INSTALL = $(PIP) install --no-deps --no-build-isolation --no-index -e . && $(BIN)/python -m compileall -q src
 
-.PHONY: run test lint format bench lock clean
+.PHONY: run demo test lint format bench lock web clean
 
 run: $(VENV)/.run
-	@$(BIN)/danlu up --first-job
+	@$(MAKE) --no-print-directory web || echo "Going on without the web pages; make web tries again" >&2
+	@$(BIN)/danlu up --first-job $(if $(PORT),--port $(PORT)) $(if $(DATA),--data $(DATA))
+
+# A made-up cluster to look at, in a folder of its own; RESET=1 begins anew.
+demo: $(VENV)/.run
+	@$(MAKE) --no-print-directory web || echo "Going on without the web pages; make web tries again" >&2
+	@$(BIN)/danlu up --demo $(if $(RESET),--reset) $(if $(PORT),--port $(PORT)) $(if $(DATA),--data $(DATA))
 
 test: $(VENV)/.dev
 	@scripts/system-packages
+	@$(MAKE) --no-print-directory web
 	@$(MAKE) --no-print-directory lint
 	@scripts/test $(ARGS)
 
@@ -21,6 +28,13 @@ lint: $(VENV)/.dev
 
 format: $(VENV)/.dev
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+# The web pages, into the package: built again when something below web/ has changed.
+PAGES := src/danlu/web/index.html
+web: $(PAGES)
+
+$(PAGES): $(shell find web -name node_modules -prune -o -type f -print) scripts/web requirements/node.txt | $(VENV)/bin/python
+	@VENV=$(VENV) scripts/web
 
 bench: $(VENV)/.run
 	@bench/run $(NAME)

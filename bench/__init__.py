@@ -1,1 +1,1 @@
-"""The measurements: each prints one table of Danlu against its anchor. `bench/run` lists them."""
+"""Benchmarks: each prints a table of Danlu against its anchor. `bench/run` lists them."""

@@ -1,4 +1,4 @@
-"""Who waits how long on one machine, by policy, against EASY and a published learned policy."""
+"""Wait times on one machine by policy, against EASY and a published learned policy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEARNED = 58.64
 class Figures:
     slowdown: float
     longest: float  # wait
-    later: int = 0  # jobs that start later than under plain FIFO
+    later: int = 0  # jobs that started later than under plain FIFO
 
 
 def run(options: Options) -> Iterator[Row]:
@@ -79,7 +79,7 @@ def _short(
 
 
 def _by_requests(machine: Machine, windows: list[Sequence[Rigid]]) -> Iterator[Row]:
-    """The same where the schedulers know only what people asked for, and the trace says that."""
+    """The same with requested run times only, if the trace has them."""
     textbook = _mean([_figures(jobs, easy(jobs, machine.width), machine) for jobs in windows])
     for rules in (FIFO, SHORT):
         found = _measure(machine, windows, rules)
@@ -101,7 +101,7 @@ def _measure(machine: Machine, windows: list[Sequence[Rigid]], rules: QueuePolic
 
 
 def replay(jobs: Sequence[Rigid], machine: Machine, rules: QueuePolicy) -> list[float]:
-    """Through the live server's decide(), which is told how long each job is planned for."""
+    """Through the live server's decide(), given each job's planned run time."""
     shapes = {width: (TaskShape(width, 0),) for width in {job.width for job in jobs}}
     arrivals = [
         Arrival(str(i), job.submit, job.run, shapes[job.width], limit=job.planned)

@@ -22,7 +22,7 @@ from bench.measure import Options, in_turns, median, note, timed
 from bench.server import DANLU, Danlu
 from bench.table import Goal, Row
 
-# Podman's usual limits are above what some machines allow; Danlu's containers ask for as few.
+# Podman's default limits exceed what some machines allow; Danlu's containers use these too.
 _LIMITS = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096")
 _PROGRAMS = {
     "docker": ("dockerd", "docker.io"),
@@ -33,7 +33,7 @@ _PROGRAMS = {
 
 def rows(options: Options) -> Iterator[Row]:
     if os.geteuid() != 0:
-        note("no container rows: Docker and Podman are started for this as root")
+        note("no container rows: run as root to start Docker and Podman")
         return
     for kind, daemon in (("docker", DockerDaemon), ("podman", PodmanDaemon)):
         lacking = [part for part in (kind, "busybox") if shutil.which(_PROGRAMS[part][0]) is None]
@@ -70,7 +70,7 @@ def _danlu(danlu: Danlu) -> Callable[[], float]:
 def _plain(daemon: ContainerDaemon) -> Callable[[], float]:
     limits = _LIMITS if daemon.kind == "podman" else ()
     argv = [*daemon.client_command(), "run", "--rm", "--network=host", *limits, BUSYBOX, "true"]
-    return _after_a_rest(timed(lambda: _run(argv, dict(os.environ), daemon.folder)))
+    return _after_a_rest(timed(lambda: _run(argv, os.environ | daemon.env, daemon.folder)))
 
 
 def _run(argv: list[str], env: Mapping[str, str], folder: Path) -> None:
@@ -80,7 +80,7 @@ def _run(argv: list[str], env: Mapping[str, str], folder: Path) -> None:
 
 
 def _after_a_rest(subject: Callable[[], float]) -> Callable[[], float]:
-    """Runtimes tidy up for a while after they have answered; that must not meet the next one."""
+    """Runtimes clean up after they have answered; keep that out of the next measurement."""
 
     def measure() -> float:
         time.sleep(0.5)

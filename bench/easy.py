@@ -1,6 +1,6 @@
-"""The textbook schedulers that others are measured by: first come first served, and EASY backfill.
+"""The textbook reference schedulers: first come first served, and EASY backfill.
 
-Written down independently of the scheduler that is measured.
+Implemented independently of the scheduler under test.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Held = tuple[int, int, int]  # end, planned end, processors
 
 
 def slowdown(job: Rigid, start: float) -> float:
-    """Bounded: ten seconds count as much as one."""
+    """Bounded: run times below ten seconds count as ten."""
     return max(1.0, (start - job.submit + job.run) / max(job.run, 10))
 
 
@@ -37,7 +37,7 @@ def fifo(jobs: Sequence[Rigid], width: int) -> list[int]:
 def easy(
     jobs: Sequence[Rigid], width: int, key: Callable[[Rigid], float] | None = None
 ) -> list[int]:
-    """One reservation, for the first in order (of submission, or of `key`), by what is planned."""
+    """One reservation for the first job (by submission, or by `key`), from planned run times."""
     starts = [-1] * len(jobs)
     waiting: list[int] = []
     running: list[Held] = []

@@ -1,6 +1,6 @@
-"""Textbook EASY on GPU nodes, by best fit: what a tenant's private machines would do.
+"""Textbook EASY on GPU nodes with best fit, as on a tenant's private machines.
 
-Written down independently of the scheduler that is measured.
+Implemented independently of the scheduler under test.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 from bench.traces import NODE_CARDS, Tenanted
 
-Places = list[tuple[int, int]]  # node, cards
+Places = list[tuple[int, int]]  # node, GPUs
 
 
 @dataclass(slots=True)
 class Found:
     starts: list[int]
-    fragmented: float = 0.0  # seconds in which the head waits though enough cards are free in all
+    fragmented: float = 0.0  # seconds the head waits although enough GPUs are free in total
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class _State:
 
 
 def easy(jobs: Sequence[Tenanted], nodes: int) -> Found:
-    """The head keeps its place; behind it starts only what ends before it can start."""
+    """The head keeps its reservation; only jobs that end before it can start may overtake."""
     found = Found([-1] * len(jobs))
     state = _State([NODE_CARDS] * nodes)
     waiting: list[int] = []
@@ -41,11 +41,11 @@ def easy(jobs: Sequence[Tenanted], nodes: int) -> Found:
         before = now
         arrival = [jobs[place].submit] if place < len(jobs) else []
         now = min([*arrival, *(state.running[0][:1] if state.running else ())])
-        if waiting and state.total >= jobs[waiting[0]].cards:
+        if waiting and state.total >= jobs[waiting[0]].gpus:
             found.fragmented += now - before
         while state.running and state.running[0][0] <= now:
-            for node, cards in heapq.heappop(state.running)[2]:
-                state.free[node] += cards
+            for node, gpus in heapq.heappop(state.running)[2]:
+                state.free[node] += gpus
         while place < len(jobs) and jobs[place].submit <= now:
             waiting.append(place)
             place += 1
@@ -57,8 +57,8 @@ def easy(jobs: Sequence[Tenanted], nodes: int) -> Found:
     return found
 
 
-def fit(free: Sequence[int], cards: int) -> Places | None:
-    whole, rest = divmod(cards, NODE_CARDS) if cards > NODE_CARDS else (0, cards)
+def fit(free: Sequence[int], gpus: int) -> Places | None:
+    whole, rest = divmod(gpus, NODE_CARDS) if gpus > NODE_CARDS else (0, gpus)
     idle = [node for node, left in enumerate(free) if left == NODE_CARDS][:whole] if whole else []
     if len(idle) < whole:
         return None
@@ -79,7 +79,7 @@ def _pass(jobs: Sequence[Tenanted], waiting: list[int], state: _State, now: int)
     place = 0
     total = state.total
     while place < len(waiting):
-        where = fit(state.free, jobs[waiting[place]].cards)
+        where = fit(state.free, jobs[waiting[place]].gpus)
         if where is None:
             break
         _start(jobs, waiting[place], where, state, now)
@@ -88,17 +88,17 @@ def _pass(jobs: Sequence[Tenanted], waiting: list[int], state: _State, now: int)
     if place >= len(waiting) - 1 or not total:
         return begun
     shadow: float | None = None
-    failed = NODE_CARDS * len(state.free) + 1  # the smallest size that found no room
+    failed = NODE_CARDS * len(state.free) + 1  # the smallest size that did not fit
     for i in waiting[place + 1 :]:
-        if jobs[i].cards >= failed:
+        if jobs[i].gpus >= failed:
             continue
-        where = fit(state.free, jobs[i].cards)
+        where = fit(state.free, jobs[i].gpus)
         if where is None:
-            if jobs[i].cards <= NODE_CARDS:
-                failed = min(failed, jobs[i].cards)
+            if jobs[i].gpus <= NODE_CARDS:
+                failed = min(failed, jobs[i].gpus)
             continue
         if shadow is None:
-            shadow = _shadow(jobs[waiting[place]].cards, state)
+            shadow = _shadow(jobs[waiting[place]].gpus, state)
         if now + jobs[i].run <= shadow:
             _start(jobs, i, where, state, now)
             begun.append(i)
@@ -106,12 +106,12 @@ def _pass(jobs: Sequence[Tenanted], waiting: list[int], state: _State, now: int)
 
 
 def _start(jobs: Sequence[Tenanted], i: int, where: Places, state: _State, now: int) -> None:
-    for node, cards in where:
-        state.free[node] -= cards
+    for node, gpus in where:
+        state.free[node] -= gpus
     heapq.heappush(state.running, (now + jobs[i].run, i, where))
 
 
-def _shadow(cards: int, state: _State) -> float:
+def _shadow(gpus: int, state: _State) -> float:
     """When the head will fit if nothing else starts."""
     free = list(state.free)
     ends: list[tuple[int, int, Places]] = []
@@ -121,13 +121,13 @@ def _shadow(cards: int, state: _State) -> float:
         for node, given in where:
             free[node] += given
         last_at_this_time = place + 1 == len(ends) or ends[place + 1][0] > end
-        if last_at_this_time and _could(free, cards, where):
+        if last_at_this_time and _could(free, gpus, where):
             return end
     return float("inf")
 
 
-def _could(free: Sequence[int], cards: int, changed: Places) -> bool:
-    if cards <= NODE_CARDS:
-        # Only nodes where something ended can have become large enough; several may end at once.
-        return any(free[node] >= cards for node, _ in changed) or fit(free, cards) is not None
-    return fit(free, cards) is not None
+def _could(free: Sequence[int], gpus: int, changed: Places) -> bool:
+    if gpus <= NODE_CARDS:
+        # Only nodes where a job ended can now fit; several may end at once.
+        return any(free[node] >= gpus for node, _ in changed) or fit(free, gpus) is not None
+    return fit(free, gpus) is not None

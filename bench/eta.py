@@ -11,8 +11,8 @@ from bench.measure import Options, note
 from bench.table import Goal, Row
 from bench.traces import Machine, Missing, Rigid, find, read_swf
 from danlu.sched.api import Decision, Eta, Policy, Snapshot, TaskShape, Waiting
-from danlu.sched.eta import estimate
-from danlu.sched.history import Book
+from danlu.sched.estimate.eta import estimate
+from danlu.sched.estimate.history import Book
 from danlu.sched.simulate import Arrival, Simulation
 
 SUMMARY = "error of start-time estimates on Lublin-1 with poor run-time estimates"
@@ -23,8 +23,8 @@ POLICY = Policy("easy")
 @dataclass(slots=True)
 class Found:
     errors: list[float] = field(default_factory=list)
-    plain: list[float] = field(default_factory=list)  # of a simulation that believes the limits
-    held: int = 0  # how often the job had started by the cautious estimate
+    plain: list[float] = field(default_factory=list)  # of a simulation that trusts time limits
+    held: int = 0  # how often the job had started by the P90 estimate
     unanswered: int = 0
 
     @property

@@ -1,4 +1,4 @@
-"""Many readers of logs that grow: whether every byte arrives, and how late."""
+"""Many readers of growing logs: whether every byte arrives, and how late."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import resource
 import selectors
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench import interpreter
 from danlu.sdk.parser import Parser
 from danlu.sdk.wire import Wire
 
-# Each line: its number, when it was sent (nanoseconds), and bytes that no text codec would keep.
+# Each line: its number, when it was sent (nanoseconds), and bytes that are not valid text.
 PRINTER = """
 import os, sys, time
 count, pause = int(sys.argv[1]), float(sys.argv[2])
@@ -34,7 +34,7 @@ class Stream:
 
     fd: int
     close: Callable[[], object]
-    parser: Parser | None = None  # of the HTTP answer, where it is one
+    parser: Parser | None = None  # of the HTTP answer, if it is one
     pieces: list[tuple[int, bytes]] = field(default_factory=list)
 
     def body(self) -> list[tuple[int, bytes]]:
@@ -43,7 +43,7 @@ class Stream:
         return [(at, self.parser.feed(data)) for at, data in self.pieces]
 
     def delays(self, count: int) -> list[float] | None:
-        """Seconds that each line took; None unless every byte arrived, and nothing else."""
+        """Delay of each line in seconds; None unless exactly the expected bytes arrived."""
         text = b""
         delays: list[float] = []
         for at, data in self.body():
@@ -64,7 +64,7 @@ def _filler(number: int) -> bytes:
 
 
 def printer(count: int, pause: float) -> list[str]:
-    return [sys.executable, "-I", "-S", "-c", PRINTER, str(count), str(pause)]
+    return [interpreter.for_tasks(), "-I", "-S", "-c", PRINTER, str(count), str(pause)]
 
 
 def follow_http(wire: Wire, path: str) -> Stream:
@@ -91,9 +91,9 @@ def follow_file(path: Path) -> Stream:
 def collect(
     streams: Sequence[Stream], finished: Callable[[Stream], bool], tick: Callable[[], None]
 ) -> None:
-    """Reads them all until each has ended or is finished; `tick` is called about once a second.
+    """Reads all until each has ended or is finished; calls `tick` about once a second.
 
-    Nothing is looked at here but the clock: a reader that thinks would be measuring itself.
+    Only records times: parsing here would distort the measurement.
     """
     with selectors.DefaultSelector() as selector:
         for stream in streams:
@@ -120,6 +120,6 @@ def collect(
 def raise_file_limit(needed: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
-        raise RuntimeError(f"{needed} open files are needed, {hard} are allowed; see ulimit -n")
+        raise RuntimeError(f"{needed} open files needed, {hard} allowed; see ulimit -n")
     if soft < needed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

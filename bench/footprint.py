@@ -1,4 +1,4 @@
-"""What the server weighs: idle, with many running jobs, and with many followers of logs."""
+"""Memory of the server: idle, with many running jobs, and with many log followers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from danlu.sdk import Client
 SUMMARY = "server memory idle, with 1,000 running jobs, with 1,000 log followers; their delay"
 PRINTERS = 10
 LINES, PAUSE = 100, 0.2
-# As many as the kernel's usual limit on inotify lets run without falling back to polling.
+# As many as the kernel's default inotify limit allows without polling.
 TAILS = 100
 SETTLE = 3.0
 
@@ -80,7 +80,7 @@ def _followed(danlu: Danlu, client: Client, many: int) -> Iterator[Row]:
         {"name": "printer", "command": followers.printer(LINES, PAUSE), "held": True}
     ] * PRINTERS
     jobs = client.submit(printers)["jobs"]
-    path = "/api/v1/jobs/{}/logs?follow=true"
+    path = "/danlu/v1/jobs/{}/logs?follow=true"
     paths = [path.format(jobs[number % PRINTERS]["id"]) for number in range(many)]
     streams = [followers.follow_http(client.wire, path) for path in paths]
     for job in jobs:
@@ -104,7 +104,7 @@ def _followed(danlu: Danlu, client: Client, many: int) -> Iterator[Row]:
 
 
 def _tailed(folder: Path) -> list[followers.Stream]:
-    """The same lines, read from files by programs that do nothing else."""
+    """The same lines, read from files with `tail -f`."""
     paths = [folder / f"printer-{number}" for number in range(PRINTERS)]
     for path in paths:
         path.touch()

@@ -1,4 +1,4 @@
-"""Cards that are free but scattered: how long the head waits for want of one whole place."""
+"""Fragmentation: how long the head of the queue waits although enough GPUs are free."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from danlu.sched.api import Decision, Snapshot
 
 SUMMARY = "hours of fragmentation (Philly), with consolidation, against best fit"
 RULES = replace(tenants.RULES, consolidate=True)
-GREEDY = 119.2  # hours, with 353 moves, as given with the data
+GREEDY = 119.2  # hours, with 353 moves, as published with the data
 
 
 @dataclass(slots=True)
 class Watch:
-    """Hours in which, after a pass, the head waits although enough cards are free in all."""
+    """Hours in which the head waits after a pass although enough GPUs are free in total."""
 
     seconds: float = 0.0
     _since: float = 0.0
@@ -30,7 +30,7 @@ class Watch:
         if self._waits:
             self.seconds += snapshot.now - self._since
         shapes = {job.job_id: job.shapes for job in snapshot.waiting}
-        free = sum(card.free for node in snapshot.nodes for card in node.cards)
+        free = sum(gpu.free for node in snapshot.nodes for gpu in node.gpus)
         for start in decision.starts:
             free -= sum(shape.amount for shape in shapes[start.job_id])
         head = shapes.get(decision.head or "", ())

@@ -20,7 +20,7 @@ from danlu.sdk import Client
 SUMMARY = "danlu run true against srun true; from the send to the command's first instruction"
 SLOTS = 64
 
-# Static and tiny: its first lines run as soon after the exec as anything can be seen to run.
+# Static and tiny, so that its first line runs as soon after exec as possible.
 CLOCK = r"""
 #include <stdio.h>
 #include <time.h>
@@ -92,7 +92,7 @@ def _subjects(
 
 
 def _after_a_rest(subject: Callable[[], float]) -> Callable[[], float]:
-    """Both sides tidy up after a job has been reported; that must not meet the next measurement."""
+    """Both sides clean up after reporting a job; keep that out of the next measurement."""
 
     def measure() -> float:
         time.sleep(0.05)
@@ -125,5 +125,5 @@ def _clock(folder: Path) -> list[str]:
                 build = [compiler, "-O2", *flags, "-o", program, source.name]
                 if subprocess.run(build, capture_output=True).returncode == 0:
                     return [program]
-    note("no C compiler: `date` tells the time, and its own start (about 1 ms) is included")
+    note("no C compiler: using `date`, which includes its own start-up (about 1 ms)")
     return [shutil.which("date") or "date", "+%s.%N"]

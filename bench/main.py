@@ -23,6 +23,8 @@ NAMES = (
     "tenants",
     "fragments",
     "eta",
+    "web",
+    "guard",
 )
 
 
@@ -33,7 +35,7 @@ def main(argv: list[str]) -> int:
     if options.name not in NAMES:
         near = get_close_matches(options.name, NAMES, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}"
-        print(f"bench/run: no benchmark is called {options.name!r}; {hint}", file=sys.stderr)
+        print(f"bench/run: no benchmark named {options.name!r}; {hint}", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, _leave)
     module = importlib.import_module(f"bench.{options.name}")
@@ -44,7 +46,7 @@ def main(argv: list[str]) -> int:
             if options.json:
                 print(as_json(row), flush=True)
     except KeyboardInterrupt:
-        print("bench/run: interrupted; everything it had started was stopped", file=sys.stderr)
+        print("bench/run: interrupted; all processes it started were stopped", file=sys.stderr)
         return 130
     if not options.json:
         print(as_table(rows))
@@ -53,16 +55,19 @@ def main(argv: list[str]) -> int:
 
 def _arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="bench/run", description="Measures Danlu against its anchors; without NAME, lists."
+        prog="bench/run",
+        description="Measures Danlu against its anchors; lists the benchmarks without NAME.",
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="one of the listed benchmarks")
-    parser.add_argument("--json", action="store_true", help="one JSON object a row")
-    parser.add_argument("--rounds", type=_positive, metavar="N", help="how often each is measured")
-    parser.add_argument("--quick", action="store_true", help="a rough look: fewer of everything")
+    parser.add_argument("--json", action="store_true", help="one JSON object per row")
+    parser.add_argument("--rounds", type=_positive, metavar="N", help="number of measurements")
     parser.add_argument(
-        "--pods", nargs="+", default=[], metavar="FILE", help="packing: these pod lists"
+        "--quick", action="store_true", help="fewer of everything, for a rough result"
     )
-    parser.add_argument("--trace", metavar="FILE", help="backfill: this trace")
+    parser.add_argument(
+        "--pods", nargs="+", default=[], metavar="FILE", help="packing: pod lists to use"
+    )
+    parser.add_argument("--trace", metavar="FILE", help="backfill: trace to replay")
     return parser.parse_args(argv)
 
 
@@ -73,7 +78,7 @@ def _options(given: argparse.Namespace) -> Options:
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text}: at least 1")
+        raise argparse.ArgumentTypeError(f"{text}: must be at least 1")
     return number
 
 
@@ -85,5 +90,5 @@ def _list() -> int:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    # As an exception, so that servers and Slurm are stopped on the way out.
+    # Raised as an exception, so that servers and Slurm are stopped on exit.
     raise SystemExit(143)

@@ -1,4 +1,4 @@
-"""How things are measured here: in turns, and the middle of many."""
+"""Interleaved measurements and their medians."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    rounds: int | None = None  # None: what the benchmark thinks right
+    rounds: int | None = None  # None: the benchmark's default
     quick: bool = False
-    pods: tuple[str, ...] = ()  # files to pack instead of the usual ones
-    trace: str | None = None  # a file to replay instead of the usual one
+    pods: tuple[str, ...] = ()  # files to pack instead of the default
+    trace: str | None = None  # a file to replay instead of the default
 
     def times(self, usual: int, quick: int) -> int:
         return self.rounds or (quick if self.quick else usual)
@@ -24,13 +24,13 @@ class Options:
 def in_turns(
     rounds: int, subjects: Mapping[str, Callable[[], float]], warm_up: int = 1
 ) -> dict[str, list[float]]:
-    """Measures every subject once a round, so that what disturbs the machine disturbs them all."""
+    """Measures every subject once per round, so that disturbances affect all of them."""
     for _ in range(warm_up):
         for subject in subjects.values():
             subject()
     results: dict[str, list[float]] = {name: [] for name in subjects}
     for number in range(rounds):
-        # Whoever goes first meets what the round before has left behind: take turns at that too.
+        # The first one is affected by the round before: rotate the order.
         names = list(subjects)[:: 1 if number % 2 == 0 else -1]
         for name in names:
             results[name].append(subjects[name]())
@@ -51,11 +51,11 @@ def median(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that this share of them does not exceed."""
+    """The value that this share of the samples does not exceed."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(len(ordered) * share) - 1)]
 
 
 def note(text: str) -> None:
-    """Beside the results, which alone go to standard output."""
+    """Prints to stderr; stdout is for results."""
     print(f"bench/run: {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""How full the cluster of a published experiment gets, pod after pod, against the paper."""
+"""GPU allocation of a published packing experiment, pod by pod, against the paper."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 
 from bench.measure import Options, note
 from bench.table import Goal, Row
-from danlu.sched.api import CardState, Mix, NodeState, TaskShape
-from danlu.sched.mix import MixLearner
-from danlu.sched.place import Room
+from danlu.sched.api import GpuState, Mix, NodeState, TaskShape
+from danlu.sched.place.mix import MixLearner
+from danlu.sched.place.place import Room
 
 SUMMARY = "GPU allocation of the openb workloads, against FGD (USENIX ATC'23)"
 WORKLOADS = ("default", "gpuspec33", "multigpu50", "gpushare60")
 SEEDS = range(42, 52)
 OVERLOAD = 1.3
-KNOWN = 1000  # pods seen before the first one is placed
+KNOWN = 1000  # pods known before the first one is placed
 _GOALS = {"default": (96.0, 95.8)}  # with a known mix, from a cold start
 
 
@@ -70,9 +70,9 @@ def _row(
 def allocation(
     shapes: Sequence[TaskShape], nodes: Sequence[NodeState], seed: int, cold: bool
 ) -> float:
-    """Percent of all cards in use when 130 % of them have been asked for."""
+    """Percent of all GPUs in use when 130 % of them have been requested."""
     rng = np.random.default_rng(seed)
-    capacity = sum(len(node.cards) for node in nodes) * 1000
+    capacity = sum(len(node.gpus) for node in nodes) * 1000
     order = arrivals(shapes, rng, int(OVERLOAD * capacity))
     shuffled = [nodes[int(at)] for at in rng.permutation(len(nodes))]
     learner = MixLearner()
@@ -91,7 +91,7 @@ def allocation(
 
 
 def arrivals(shapes: Sequence[TaskShape], rng: np.random.Generator, limit: int) -> list[int]:
-    """Every pod of the list once, in random order; then more or fewer, up to the limit."""
+    """Every pod once in random order, repeated or cut off at the limit."""
     order = [int(at) for at in rng.permutation(len(shapes))]
     asked = sum(shapes[at].amount for at in order)
     if asked > limit:
@@ -107,7 +107,7 @@ def arrivals(shapes: Sequence[TaskShape], rng: np.random.Generator, limit: int) 
 
 
 def earlier(shapes: Sequence[TaskShape], seed: int) -> Mix:
-    """A sample of its own: what came before is not what comes."""
+    """A separate sample: known pods differ from those to place."""
     rng = np.random.default_rng([seed, KNOWN])
     return Mix(Counter(shapes[int(at)] for at in rng.integers(0, len(shapes), KNOWN)))
 
@@ -120,9 +120,9 @@ def data_folder() -> Path:
 def read_nodes(path: Path) -> list[NodeState]:
     nodes = []
     for row in _rows(path):
-        cards = tuple(CardState(index, row["model"]) for index in range(int(row["gpu"])))
+        gpus = tuple(GpuState(index, row["model"]) for index in range(int(row["gpu"])))
         cpus, memory = int(row["cpu_milli"]) / 1000, int(row["memory_mib"]) << 20
-        nodes.append(NodeState(row["sn"], cpus, memory, cpus, memory, cards))
+        nodes.append(NodeState(row["sn"], cpus, memory, cpus, memory, gpus))
     return nodes
 
 
@@ -132,7 +132,7 @@ def read_pods(path: Path) -> list[TaskShape]:
 
 
 def read_published(path: Path) -> dict[str, float]:
-    """What the paper's own policy reached."""
+    """The result of the paper's own policy."""
     if not path.exists():
         return {}
     return {
@@ -149,7 +149,7 @@ def _shape(row: dict[str, str]) -> TaskShape:
     return TaskShape(
         cpus=int(row["cpu_milli"]) / 1000,
         memory=int(row["memory_mib"]) << 20,
-        cards=0 if part else count,
+        gpus=0 if part else count,
         share=part,
         models=models,
     )

@@ -1,4 +1,4 @@
-"""Processes the benchmarks start and end, and what processes weigh."""
+"""Starts and ends processes, and measures their memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def start(
     cwd: Path,
     user: str | None = None,
 ) -> subprocess.Popen[bytes]:
-    """A daemon in a session of its own (Ctrl-C is for us), that does not outlive us."""
+    """A daemon in its own session (so Ctrl-C does not reach it) that ends with us."""
     with log.open("ab") as output:
         return subprocess.Popen(
             [str(word) for word in argv],
@@ -44,7 +44,7 @@ def _end_with_parent() -> None:
 
 
 def stop(processes: Iterable[subprocess.Popen[bytes]], patience: float = 60) -> None:
-    """Ends them, the last started first; each has gone when this returns."""
+    """Ends them, last started first, and waits for each."""
     for process in reversed(list(processes)):
         process.terminate()
         try:
@@ -64,7 +64,7 @@ def children(pid: int) -> list[int]:
 
 
 def named(name: str, among: Iterable[int]) -> list[int]:
-    """Those whose short name (15 letters) is this."""
+    """Processes with this short name (up to 15 characters)."""
     found = []
     for pid in among:
         with contextlib.suppress(OSError):
@@ -84,7 +84,7 @@ def has_in_environment(pid: int, text: str) -> bool:
 
 
 def memory(pids: Iterable[int]) -> tuple[float, float]:
-    """RSS and PSS in MB. PSS divides what processes share among them; RSS counts it in each."""
+    """RSS and PSS in MB. PSS divides shared memory among processes; RSS counts it in each."""
     rss = pss = 0
     for pid in pids:
         with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ from bench.measure import Options, median
 from bench.server import Danlu
 from bench.table import Goal, Row
 from danlu.sched.api import (
-    CardState,
+    GpuState,
     Mix,
     NodeState,
     Policy,
@@ -21,11 +21,11 @@ from danlu.sched.api import (
     Waiting,
 )
 from danlu.sched.decide import decide
-from danlu.sched.explain import explain
-from danlu.sched.place import Room
+from danlu.sched.explain.explain import explain
+from danlu.sched.place.place import Room
 from danlu.sdk import Client
 
-SUMMARY = "5,000 nodes and 40,000 cards; 100,000 waiting jobs; a live queue of 10,000"
+SUMMARY = "5,000 nodes and 40,000 GPUs; 100,000 waiting jobs; a live queue of 10,000"
 GIB = 2**30
 NODES = 5000
 CARDS = 8
@@ -56,7 +56,7 @@ def run(options: Options) -> Iterator[Row]:
 
 
 def _placements(count: int, order: str, rounds: int) -> float:
-    """From a snapshot to a decision; the nodes are new to it each time."""
+    """From a snapshot to a decision, with new nodes each time."""
     mix = Mix(dict(SHAPES))
     rates = []
     for number in range(rounds):
@@ -69,7 +69,7 @@ def _placements(count: int, order: str, rounds: int) -> float:
 
 
 def full_cluster(waiting: int) -> Snapshot:
-    """Every card is in use, by jobs with time limits; more wait than will ever end today."""
+    """Every GPU is in use by jobs with time limits, with a long queue."""
     nodes = empty_nodes()
     room = Room(nodes)
     running: list[Running] = []
@@ -83,11 +83,11 @@ def full_cluster(waiting: int) -> Snapshot:
         if places is None:
             continue
         number += 1
-        cards = {place.node: place.cards for place in places}
+        gpus = {place.node: place.gpus for place in places}
         end = rng.uniform(60, DAY)
         running.append(
             Running(
-                f"r{number}", f"u/r-{number}", f"u{number % 97}", 0.0, end, cards, (shape,), places
+                f"r{number}", f"u/r-{number}", f"u{number % 97}", 0.0, end, gpus, (shape,), places
             )
         )
     states = [_now(room, at) for at in range(len(nodes))]
@@ -96,16 +96,15 @@ def full_cluster(waiting: int) -> Snapshot:
 
 def _now(room: Room, at: int) -> NodeState:
     node, free = room.nodes[at], room.room_of(at)
-    cards = tuple(
-        CardState(card.index, card.model, left)
-        for card, left in zip(node.cards, free.cards, strict=True)
+    gpus = tuple(
+        GpuState(gpu.index, gpu.model, left) for gpu, left in zip(node.gpus, free.gpus, strict=True)
     )
     cpus = free.millicpus / 1000
-    return NodeState(node.name, node.cpus, node.memory, cpus, free.memory, cards)
+    return NodeState(node.name, node.cpus, node.memory, cpus, free.memory, gpus)
 
 
 def _explain(snapshot: Snapshot, rounds: int) -> float:
-    """As a live server does it: after a pass that found nothing to start."""
+    """As on a live server: after a pass that started nothing."""
     policy = Policy()
     decision = decide(snapshot, policy)
     asked = random.Random(3).sample(range(len(snapshot.waiting)), max(5, rounds))
@@ -122,7 +121,7 @@ def _explain(snapshot: Snapshot, rounds: int) -> float:
 
 
 def _live(queued: int, rounds: int) -> Iterator[Row]:
-    """One client, one request a job, while the only slot is taken: each job has to queue."""
+    """One client, one request per job, while the only slot is taken: every job queues."""
     with contextlib.ExitStack() as stack:
         danlu = stack.enter_context(Danlu(1))
         client = stack.enter_context(danlu.client())
@@ -155,15 +154,13 @@ def empty_nodes() -> list[NodeState]:
     models = ("A100", "A100", "A100", "V100", "RTX 3090", "RTX 3090", "T4", "H800")
     nodes = []
     for number in range(NODES):
-        cards = tuple(CardState(index, models[number % len(models)]) for index in range(CARDS))
-        nodes.append(NodeState(f"n{number:04}", 128, 1024 * GIB, 128, 1024 * GIB, cards))
+        gpus = tuple(GpuState(index, models[number % len(models)]) for index in range(CARDS))
+        nodes.append(NodeState(f"n{number:04}", 128, 1024 * GIB, 128, 1024 * GIB, gpus))
     return nodes
 
 
-def _shape(
-    cards: int, cpus: float, gib: int, share: int = 0, model: str | None = None
-) -> TaskShape:
-    return TaskShape(cpus, gib * GIB, cards, share, model)
+def _shape(gpus: int, cpus: float, gib: int, share: int = 0, model: str | None = None) -> TaskShape:
+    return TaskShape(cpus, gib * GIB, gpus, share, model)
 
 
 SHAPES: Sequence[tuple[TaskShape, int]] = (

@@ -1,4 +1,4 @@
-"""A real Danlu server in a temporary folder, on a free port, with as many slots as asked for."""
+"""A real Danlu server in a temporary folder, on a free port, with a given number of slots."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DANLU = str(Path(sys.executable).with_name("danlu"))
 class Danlu:
     def __init__(self, slots: int, config: str = "") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="danlu-bench-"))
-        # A task's user may be another than ours; the data folder inside stays closed.
+        # Tasks may run as another user; the data folder inside stays private.
         self.folder.chmod(0o755)
-        # Neither the caller's server nor how the caller likes Python (without bytecode, say).
+        # Without the caller's server and Python settings (PYTHONDONTWRITEBYTECODE and so on).
         strange = ("DANLU_", "PYTHON")
         self.env = {key: text for key, text in os.environ.items() if not key.startswith(strange)}
         self.env |= {"DANLU_NO_CONTEXT": "1", "XDG_CONFIG_HOME": str(self.folder / "config")}
@@ -43,14 +43,14 @@ class Danlu:
         self.close()
 
     def client(self) -> Client:
-        """One connection, open from its first request on."""
+        """One connection, opened by its first request."""
         client = Client(self.url, self.token, timeout=600)
         client.version()
         self._clients.append(client)
         return client
 
     def command(self, *words: str, text: bytes | None = None) -> bytes:
-        """`danlu ...` as a person would run it."""
+        """`danlu ...` as a user would run it."""
         done = subprocess.run(
             [DANLU, *words],
             env=self.env,
@@ -69,11 +69,11 @@ class Danlu:
         return self._server.pid
 
     def pids(self) -> list[int]:
-        """The server and the helper that starts tasks for it."""
+        """The server and its spawner."""
         return [self.pid, *processes.children(self.pid)]
 
     def keepers(self) -> list[int]:
-        """The small process beside each running task that holds its log and its status."""
+        """The keepers of running tasks."""
         parents = processes.children(self.pid)
         nearby = [child for parent in parents for child in processes.children(parent)]
         return processes.named("danlu-keeper", nearby)
@@ -89,7 +89,7 @@ class Danlu:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _end_tasks(self) -> None:
-        """Tasks outlive their server, so they are ended before it is."""
+        """Tasks outlive their server, so they are ended first."""
         if self._server is None or self._server.poll() is not None:
             return
         with Client(self.url, self.token, timeout=60) as client:

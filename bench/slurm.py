@@ -1,8 +1,8 @@
-"""The anchor: a real Slurm of our own on this machine, in a temporary folder.
+"""The anchor: a real Slurm on this machine, in a temporary folder.
 
-slurm.conf beside this file is its configuration. munged (with its own key), slurmctld and several
-slurmd run as daemons of ours and end with us. As root they take the users that Debian's packages
-made; without root everything runs as the caller, which Slurm allows for the caller's own jobs.
+Its configuration is slurm.conf next to this file. munged (with its own key), slurmctld and several
+slurmd run as our daemons and end with us. As root they use the users created by Debian's packages;
+without root everything runs as the caller, which Slurm allows for the caller's own jobs.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"
 
 
 class Unavailable(Exception):
-    """There is no Slurm here, and why."""
+    """Slurm is not available; the message says why."""
 
 
 class Slurm:
     def __init__(self, slots: int, epilog: bool = False) -> None:
-        """Each of the slots is a CPU of one of the nodes."""
+        """Each slot is a CPU of one of the nodes."""
         _require()
         self.folder = Path(tempfile.mkdtemp(prefix="danlu-bench-slurm-"))
         self.env = {**os.environ, "PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
-        # Each slurmstepd would load hwloc's plug-ins for OpenCL and X11, and each job pay for it.
+        # Otherwise each slurmstepd loads hwloc's OpenCL and X11 plugins, slowing down every job.
         self.env["HWLOC_PLUGINS_PATH"] = str(self.folder / "none")
         self.daemons: list[subprocess.Popen[bytes]] = []
         try:
@@ -72,11 +72,11 @@ class Slurm:
             time.sleep(pause)
 
     def pids(self) -> list[int]:
-        """slurmctld and the slurmd; munged does not count as Slurm."""
+        """slurmctld and slurmd; munged is not counted."""
         return [daemon.pid for daemon in self.daemons[1:]]
 
     def step_daemons(self) -> list[int]:
-        """One slurmstepd beside each running job. They leave slurmd, so they are found by name."""
+        """One slurmstepd per running job. They detach from slurmd, so they are found by name."""
         mark = str(self.folder)
         found = processes.named("slurmstepd", processes.all_pids())
         return [pid for pid in found if processes.has_in_environment(pid, mark)]
@@ -89,7 +89,7 @@ class Slurm:
                 self._wait_a_while_until_idle()
         processes.stop(self.daemons)
         self.daemons = []
-        # One that was still about to report would go on trying for ever.
+        # One that still has to report would retry forever.
         for pid in self.step_daemons():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -103,7 +103,7 @@ class Slurm:
 
     def _prepare(self, slots: int, epilog: bool) -> None:
         root = os.geteuid() == 0
-        # munged insists on folders that nobody else could have changed.
+        # munged requires folders that only its user can write to.
         self.folder.chmod(0o755)
         for name in FOLDERS:
             (self.folder / name).mkdir(mode=0o755)
@@ -161,7 +161,7 @@ class Slurm:
 
 @contextlib.contextmanager
 def anchor(slots: int, epilog: bool = False) -> Iterator[Slurm | None]:
-    """Slurm, or None with a note where it cannot be had: Danlu's own figures still count."""
+    """Slurm, or None with a note if unavailable: Danlu's own figures are still useful."""
     try:
         slurm = Slurm(slots, epilog)
     except Unavailable as error:

@@ -1,4 +1,4 @@
-"""What a `danlu` command costs before it does anything, against the interpreter it runs on."""
+"""Start-up time of `danlu` commands, against the bare interpreter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.server import DANLU, Danlu
 from bench.table import Goal, Row
 
 SUMMARY = "danlu --version and danlu jobs against the same interpreter's -c pass"
-JOBS = 20  # as many as a small lab has waiting or running: `danlu jobs` shows them
+JOBS = 20  # typical for a small lab
 
 
 def run(options: Options) -> Iterator[Row]:

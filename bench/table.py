@@ -1,4 +1,4 @@
-"""A row of results, and how rows are shown."""
+"""Result rows and their formatting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEADINGS = ("what", "Danlu", "anchor", "anchor's name", "ratio", "goal", "met")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A bound on the ratio where the unit is "x", else on Danlu's own figure."""
+    """A bound on the ratio if the unit is "x", otherwise on Danlu's own figure."""
 
     bound: Literal["at most", "at least"]
     number: float
@@ -29,12 +29,12 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    what: str  # names the unit
-    danlu: float | None  # None: it could not do it
+    what: str  # includes the unit
+    danlu: float | None  # None: it failed
     anchor: float | None = None
     anchor_name: str | None = None
     goal: Goal | None = None
-    digits: int | None = None  # decimals, where the usual three figures would hide the difference
+    digits: int | None = None  # decimals, if three significant digits would hide the difference
 
     @property
     def ratio(self) -> float | None:
@@ -42,7 +42,7 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """None: there is no goal, or no anchor to compare with."""
+        """None: no goal, or no anchor to compare with."""
         if self.goal is None:
             return None
         if self.danlu is None:
@@ -98,7 +98,7 @@ def _figure(value: float | None) -> str:
 
 
 def _round(value: float | None) -> float | None:
-    """Three figures that mean something, and never fewer than the whole number."""
+    """Three significant digits, but never less than the whole number."""
     if value is None or value == 0:
         return value
     for limit, digits in ((100, 0), (10, 1), (1, 2)):

@@ -1,4 +1,4 @@
-"""Eleven tenants on one cluster: average wait, and whether anybody had done better alone."""
+"""Eleven tenants on one cluster: average wait, and whether any would be better off alone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def replay(
     rules: QueuePolicy,
     watch: Callable[[Snapshot, Decision], None] | None = None,
 ) -> Outcome:
-    """Through the live server's decide(): each tenant's own nodes are its guaranteed share."""
+    """Through the live server's decide(), with each tenant's nodes as its guaranteed share."""
     arrivals = [
         Arrival(
             str(i),

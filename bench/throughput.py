@@ -1,4 +1,4 @@
-"""Many short jobs in and out, against an `sbatch` loop on a tuned Slurm."""
+"""Throughput of short jobs, against an `sbatch` loop on a tuned Slurm."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _subjects(
 
 
 def _all_ended(client: Client, count: int, send: Callable[[], None]) -> Callable[[], float]:
-    """Seconds from the first send until every job has ended, and ended well."""
+    """Seconds from the first request until every job has succeeded."""
 
     def measure() -> float:
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The traces that are replayed, read as they are defined in the data folder's README."""
+"""Reads the traces to replay; the formats are described in the data folder's README."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from danlu.sched.api import CardState, NodeState, TaskShape
+from danlu.sched.api import GpuState, NodeState, TaskShape
 
 WINDOWS = (1981, 2756, 4299, 8850, 3316, 2714, 5228, 7762, 4022, 7085)
 WINDOW = 1024
@@ -18,7 +18,7 @@ NODE_CARDS = 8
 
 
 class Missing(Exception):
-    """The workload is not there; the text says how to get it."""
+    """A missing workload; the message says how to get it."""
 
 
 def data_folder() -> Path:
@@ -29,7 +29,7 @@ def data_folder() -> Path:
 def find(name: str) -> Path:
     path = data_folder() / name
     if not path.is_file():
-        raise Missing(f"no workload at {path}; DANLU_DATA names the folder that has {name}")
+        raise Missing(f"no workload at {path}; set DANLU_DATA to the folder with {name}")
     return path
 
 
@@ -41,11 +41,11 @@ class Rigid:
     submit: int
     run: int
     width: int  # processors
-    requested: int = 0  # time; 0: the trace does not say
+    requested: int = 0  # time; 0: not in the trace
 
     @property
     def planned(self) -> int:
-        """What a scheduler is told. Nothing runs longer than it may."""
+        """The time limit given to the scheduler, at least the actual run time."""
         return max(self.run, self.requested)
 
 
@@ -59,11 +59,11 @@ class Machine:
         return any(job.requested for job in self.jobs)
 
     def exact(self) -> Machine:
-        """With run times that are known."""
+        """With exact run times as limits."""
         return Machine(self.width, [Rigid(job.submit, job.run, job.width) for job in self.jobs])
 
     def windows(self, count: int) -> list[Sequence[Rigid]]:
-        """The published windows; on a shorter trace, as many spread evenly over it."""
+        """The published windows; on a shorter trace, the same number spread evenly."""
         starts: Sequence[int] = WINDOWS
         if len(self.jobs) < max(WINDOWS) + WINDOW:
             last = max(0, len(self.jobs) - WINDOW)
@@ -77,7 +77,7 @@ class Machine:
 def read_swf(path: Path) -> Machine:
     """Field 2 submit, 4 run time, 5 processors (or 8, requested), 9 requested time; -1: unknown.
 
-    What never ran is left out.
+    Jobs that never ran are left out.
     """
     try:
         lines = path.read_text().splitlines()
@@ -117,18 +117,18 @@ def _rigid(fields: Sequence[str], path: Path, number: int) -> Rigid:
 class Tenanted:
     submit: int
     run: int
-    cards: int
+    gpus: int
     tenant: str
 
     @property
     def shapes(self) -> tuple[TaskShape, ...]:
-        return gang(self.cards)
+        return gang(self.gpus)
 
 
 @dataclass(frozen=True, slots=True)
 class Tenancy:
-    jobs: Sequence[Tenanted]  # by submit, duration, cards
-    nodes: dict[str, int]  # tenant -> how many are its own
+    jobs: Sequence[Tenanted]  # sorted by submit, duration, GPUs
+    nodes: dict[str, int]  # tenant -> number of its nodes
 
 
 _SINCE = datetime(2017, 10, 1, tzinfo=UTC)
@@ -137,13 +137,13 @@ _LOAD = 0.8
 _gangs: dict[int, tuple[TaskShape, ...]] = {}
 
 
-def gang(cards: int) -> tuple[TaskShape, ...]:
-    """At most a node's cards sit on one node; more take whole nodes and a remainder."""
-    if cards not in _gangs:
-        whole, rest = divmod(cards, NODE_CARDS)
+def gang(gpus: int) -> tuple[TaskShape, ...]:
+    """Up to a node's GPUs on one node; larger jobs take whole nodes and a remainder."""
+    if gpus not in _gangs:
+        whole, rest = divmod(gpus, NODE_CARDS)
         shapes = [TaskShape(0, 0, NODE_CARDS)] * whole + ([TaskShape(0, 0, rest)] if rest else [])
-        _gangs[cards] = tuple(shapes)
-    return _gangs[cards]
+        _gangs[gpus] = tuple(shapes)
+    return _gangs[gpus]
 
 
 def read_philly() -> Tenancy:
@@ -153,28 +153,28 @@ def read_philly() -> Tenancy:
     with find("philly/philly.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             job = _tenanted(row)
-            if job is not None and job.cards <= NODE_CARDS * listed.get(job.tenant, 0):
+            if job is not None and job.gpus <= NODE_CARDS * listed.get(job.tenant, 0):
                 jobs.append(job)
-    jobs.sort(key=lambda job: (job.submit, job.run, job.cards))
+    jobs.sort(key=lambda job: (job.submit, job.run, job.gpus))
     span = (_UNTIL - _SINCE).total_seconds()
     nodes = {}
     for tenant in sorted({job.tenant for job in jobs}):
         own = [job for job in jobs if job.tenant == tenant]
-        work = sum(job.run * job.cards for job in own) / span / _LOAD / NODE_CARDS
-        largest = max(job.cards for job in own) / NODE_CARDS
+        work = sum(job.run * job.gpus for job in own) / span / _LOAD / NODE_CARDS
+        largest = max(job.gpus for job in own) / NODE_CARDS
         nodes[tenant] = max(math.ceil(largest), math.ceil(work))
     return Tenancy(jobs, nodes)
 
 
 def _tenanted(row: dict[str, str]) -> Tenanted | None:
     at = datetime.strptime(row["timestamp"], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
-    cards = int(float(row["num_gpus"]))
-    if not _SINCE <= at < _UNTIL or cards <= 0:
+    gpus = int(float(row["num_gpus"]))
+    if not _SINCE <= at < _UNTIL or gpus <= 0:
         return None
     run = max(1, int(float(row["duration"])))
-    return Tenanted(int((at - _SINCE).total_seconds()), run, cards, row["cluster"])
+    return Tenanted(int((at - _SINCE).total_seconds()), run, gpus, row["cluster"])
 
 
 def gpu_nodes(count: int) -> list[NodeState]:
-    cards = tuple(CardState(index, "GPU") for index in range(NODE_CARDS))
-    return [NodeState(f"n{number:03d}", 0, 0, 0, 0, cards) for number in range(count)]
+    gpus = tuple(GpuState(index, "GPU") for index in range(NODE_CARDS))
+    return [NodeState(f"n{number:03d}", 0, 0, 0, 0, gpus) for number in range(count)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from danlu.control import life
 from tests.support.folders import let_in
 from tests.support.parts import missing
 from tests.support.postgres import HOW_TO_GET_IT, PostgresServer, find_binaries
@@ -14,6 +15,8 @@ from tests.support.postgres import HOW_TO_GET_IT, PostgresServer, find_binaries
 # Properties are about values, never about seconds: other work may share the machine.
 settings.register_profile("values", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("values")
+
+life.strict = True  # a step that no attempt may take fails the test in which it is taken
 
 # A shell that runs us in the background hands down Ctrl-C as ignored, nohup the hangup; what tests
 # start is not to inherit that: they interrupt it. (What has a handler here is as usual there.)

@@ -1,1 +1,1 @@
-"""Files that are made from the code: the reference pages, and the asyncio half of the client."""
+"""Files generated from the code: the reference pages and the asyncio client."""

@@ -1,4 +1,4 @@
-"""Writes everything that is made from the code; with --check says what is stale instead."""
+"""Writes all generated files; with --check only reports stale ones."""
 
 from __future__ import annotations
 

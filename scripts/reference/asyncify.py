@@ -1,4 +1,4 @@
-"""`sdk/async_*.py` out of the files named in `SOURCES`: the same methods, awaited."""
+"""Generates `sdk/async_*.py` from the files in `SOURCES`: the same methods, awaited."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _made(name: str) -> str:
 
 
 def _shared(node: ast.stmt) -> bool:
-    """Functions and constants are taken over as they are."""
+    """Imports functions and constants unchanged."""
     if isinstance(node, ast.Assign):
         return isinstance(node.targets[0], ast.Name) and node.targets[0].id != "TYPE_CHECKING"
     return isinstance(node, ast.FunctionDef)
@@ -90,7 +90,7 @@ class _Awaited(ast.NodeTransformer):
             and function.value.id == "self"
             and function.attr in self._methods
         )
-        # What it is made over asks, too: self._calls.
+        # Calls through self._calls are awaited too.
         beneath = (
             isinstance(function, ast.Attribute) and ast.unparse(function.value) == "self._calls"
         )
@@ -99,7 +99,7 @@ class _Awaited(ast.NodeTransformer):
 
 
 def formatted(text: str) -> str:
-    """As `make format` leaves it."""
+    """Formatted like `make format`."""
     ruff = [sys.executable, "-m", "ruff"]
     name = ["--stdin-filename", "src/danlu/sdk/made.py"]
     for command in (

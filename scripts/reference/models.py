@@ -1,4 +1,4 @@
-"""`sdk/model.py` out of the document of the API: what the server answers, as types."""
+"""Generates `sdk/model.py` from the OpenAPI document: the server's answers as types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, cast
 from scripts.reference.asyncify import SDK, formatted
 
 from danlu.api.app import create_app
-from danlu.api.services import Services
+from danlu.services.services import Services
 
 HEAD = '''"""The shapes the server answers with. Only type checkers read this file at length.
 
@@ -20,16 +20,16 @@ from __future__ import annotations
 from typing import Any, TypedDict
 '''
 NAMES = {
-    "Card": "Gpu",
-    "CardList": "Gpus",
-    "CardSummary": "GpuSummary",
+    "GPU": "Gpu",
+    "GpuList": "Gpus",
+    "GpuSummary": "GpuSummary",
     "JobList": "JobPage",
     "LoginAnswer": "Login",
     "NodeVerdict": "NodeFit",
     "Me": "Person",
     "ServerInfo": "Server",
 }
-"""What the client calls them, where the server's name says less."""
+"""Names in the client that differ from the server's."""
 
 _PLAIN = {
     "string": "str",
@@ -49,13 +49,13 @@ def document() -> dict[str, Any]:
 def made() -> dict[Path, str]:
     schemas: dict[str, Schema] = document()["components"]["schemas"]
     wanted = sorted(answered(document()), key=lambda name: NAMES.get(name, name))
-    # A choice of words needs no type of its own.
+    # Enums need no type of their own.
     parts = [_type(name, schemas) for name in wanted if "properties" in schemas[name]]
     return {SDK / "model.py": formatted(HEAD + "\n\n" + "\n\n".join(parts))}
 
 
 def answered(found: dict[str, Any]) -> set[str]:
-    """Every schema a good answer is made of."""
+    """Every schema used in a successful answer."""
     schemas, names = found["components"]["schemas"], set()
     waiting: list[Any] = [{"$ref": "#/components/schemas/StreamEvent"}]
     waiting += [

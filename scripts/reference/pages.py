@@ -63,7 +63,7 @@ def _api(found: dict[str, Any]) -> str:
 
 
 def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
-    short = path.removeprefix("/api/v1")
+    short = path.removeprefix("/danlu/v1")
     parts = [f"\n### {method} {short}\n\n{_text(operation['description'])}\n"]
     parameters = operation.get("parameters", [])
     if parameters:

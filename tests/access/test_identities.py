@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from danlu.access import identities
 from danlu.access.identities import Identities, Mapped, NoNumber, Uids
+from danlu.access.registry import Registry
 from danlu.store import Store, Tx, groups, users
 from danlu.store.rows import GroupRow, UserRow
 
@@ -64,7 +66,7 @@ async def test_a_number_is_not_given_again_when_its_user_gets_another(store: Sto
     uid, gid = await store.write(lambda tx: identities.assign(tx, SOME, alice.id, 5_000_001))
     assert (uid, gid) == (5_000_001, 5_000_001)
     assert (await user(store, "bob")).uid == 900_001
-    with pytest.raises(NoNumber, match="given before"):
+    with pytest.raises(NoNumber, match="used before"):
         await store.write(lambda tx: identities.assign(tx, SOME, "id-bob", 900_000))
     back, _ = await store.write(lambda tx: identities.assign(tx, SOME, alice.id, 900_000))
     assert back == 900_000, "one's own old number can be had again"
@@ -166,3 +168,34 @@ async def test_new_files_are_for_oneself_and_ones_own_group() -> None:
     assert identities.umask_of(SOME, replace(person, gid=100_100)) == 0o027
     assert identities.umask_of(replace(SOME, umask=0o022), person) == 0o022
     assert identities.umask_of(None, identities.Person("alice")) == 0o022
+
+
+async def test_two_servers_on_one_machine_never_assign_the_same_number(tmp_path: Path) -> None:
+    path = tmp_path / "machine" / "uids.db"
+    numbers: list[int | None] = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        own = Store.open(f"sqlite:///{folder}/danlu.db")
+        uids = replace(SOME, registry=Registry(name, folder, path))
+        numbers += [(await user(own, "alice", uids)).uid, (await group(own, "vision", uids)).gid]
+        await own.close()
+    assert numbers == [900_000, 900_001, 900_002, 900_003]
+    again = Registry("one", tmp_path / "one", path)
+    assert again.claim([900_000, 900_001]) and not again.claim([900_002, 900_004])
+    assert again.taken().keys() == {900_002, 900_003}
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def test_trials_in_a_temporary_folder_give_their_numbers_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    path, elsewhere = tmp_path / "uids.db", tmp_path / "a disk that is away"
+    trial = tmp_path / "temporary" / "trial"
+    trial.mkdir(parents=True)
+    assert Registry("trial", trial, path).claim([900_000])
+    assert Registry("real", elsewhere, path).claim([900_001])
+    assert Registry("new", tmp_path, path).taken().keys() == {900_000, 900_001}
+    trial.rmdir()
+    assert Registry("new", tmp_path, path).taken().keys() == {900_001}

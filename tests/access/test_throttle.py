@@ -68,6 +68,24 @@ def test_a_name_tried_from_very_many_addresses_waits_but_not_where_its_owner_was
     door.knock("alice", "192.0.2.1")  # and elsewhere after half a minute
 
 
+def test_guessing_at_an_address_does_not_lock_out_those_who_signed_in_there() -> None:
+    clock = Clock()
+    door = Door(clock)
+    door.recall([("alice", "127.0.0.1")])
+    for number in range(1000):
+        tries(door, clock, f"user{number}", f"127.0.{number >> 8}.{number & 255}", 1, 0.01)
+    door.knock("alice", "::1")
+    with pytest.raises(TooMany):
+        door.knock("bob", "127.0.0.1")
+
+
+def test_nobody_fills_the_memory_with_addresses_of_their_own() -> None:
+    door = Door(Clock())
+    door.recall(("eve", f"2001:db8:{n:x}::1") for n in range(1000))
+    assert not door.knows("eve", "2001:db8:1::1")
+    assert door.knows("eve", f"2001:db8:{999:x}::9")
+
+
 def test_a_few_slips_cost_nothing_and_success_forgives_them() -> None:
     clock = Clock()
     door = Door(clock)
@@ -108,9 +126,13 @@ def test_memory_stays_bounded_however_many_come() -> None:
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("fe80::1%eth0", "fe80::/64"),
         ("local", "local"),
+        ("127.0.0.1", "loopback"),
+        ("127.5.6.7", "loopback"),
+        ("::1", "loopback"),
+        ("::ffff:127.0.0.9", "loopback"),
     ],
 )
-def test_one_network_of_ipv6_counts_as_one(address: str, place: str) -> None:
+def test_one_network_of_ipv6_counts_as_one_and_so_does_loopback(address: str, place: str) -> None:
     assert place_of(address) == place
 
 

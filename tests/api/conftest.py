@@ -12,14 +12,15 @@ import pytest
 from danlu.engines.local.check import Abilities
 from danlu.engines.local.config import LocalConfig
 from danlu.engines.local.engine import LocalEngine
-from tests.api.lab import Lab
-from tests.api.society import Society
+from tests.api.harness import Harness
+from tests.api.people_harness import PeopleHarness
 from tests.support.folders import let_in
 from tests.support.server import DanluServer
 
 CLUSTER = """
 [server]
 circle_of_trust = true
+proxies = ["127.0.0.77"]
 
 [[nodes]]
 name = "n1"
@@ -63,18 +64,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
 
 
 @pytest.fixture
-def lab(server: DanluServer) -> Iterator[Lab]:
-    lab = Lab(server)
-    yield lab
-    lab.clear()
-    lab.http.close()
+def harness(server: DanluServer) -> Iterator[Harness]:
+    harness = Harness(server)
+    yield harness
+    harness.clear()
+    harness.http.close()
 
 
 @pytest.fixture
-def society(lab: Lab) -> Iterator[Society]:
-    society = Society(lab)
-    yield society
-    society.close()
+def people_harness(harness: Harness) -> Iterator[PeopleHarness]:
+    people_harness = PeopleHarness(harness)
+    yield people_harness
+    people_harness.close()
 
 
 @pytest.fixture(scope="session")

@@ -40,129 +40,155 @@ SIGN_UP = {"password": PASSWORD}
 
 ROUTES: dict[str, Row] = {
     "GET /healthz": Row(ALL),
+    "GET /metrics": Row("401 403 403 403 200 401 403"),
     # A client for laptops that know nothing of the place yet.
     "GET /light/binary/linux/amd64/dlc": Row(ALL),
     "GET /light/binary/linux/arm64/dlc": Row(ALL),
     "GET /light/binary/darwin/amd64/dlc": Row(ALL),
     "GET /light/binary/darwin/arm64/dlc": Row(ALL),
-    "GET /api/v1/openapi.json": Row(ALL),
-    "GET /api/v1/version": Row(ALL),
+    # The web pages are for whoever wants to sign in; what they show comes from the routes below.
+    "GET /{page:path}": Row(ALL, names={"page:path": "nothing"}),
+    "GET /danlu/v1/openapi.json": Row(ALL),
+    "GET /danlu/v1/version": Row(ALL),
     # Signing in and out. The old password is wrong: 403, for whoever may try at all.
-    "POST /api/v1/login": Row(
+    "POST /danlu/v1/login": Row(
         "401 401 401 401 401 401 401", {"user": "nobody-there", "password": "wrong"}
     ),
-    "POST /api/v1/logout": Row("401 200 200 200 200 401 403"),
-    "POST /api/v1/password": Row(
+    "POST /danlu/v1/logout": Row("401 200 200 200 200 401 403"),
+    "POST /danlu/v1/password": Row(
         "401 403 403 403 403 401 403", {"old": "not the right one", "new": PASSWORD}
     ),
-    "GET /api/v1/whoami": Row(SIGNED_IN),
-    "GET /api/v1/sessions": Row(SIGNED_IN),
-    "DELETE /api/v1/sessions": Row(EVERYBODY_CHANGES),
-    "GET /api/v1/tokens": Row(SIGNED_IN),
-    "POST /api/v1/tokens": Row(MAKES, {"label": "mine"}),
-    "DELETE /api/v1/tokens/{id}": Row("401 404 200 404 200 401 403", names={"id": "token"}),
+    "GET /danlu/v1/whoami": Row(SIGNED_IN),
+    # The same for browsers; with a token it is that token that ends.
+    "POST /danlu/v1/session": Row(
+        "401 401 401 401 401 401 401", {"user": "nobody-there", "password": "wrong"}
+    ),
+    "GET /danlu/v1/session": Row(SIGNED_IN),
+    "DELETE /danlu/v1/session": Row("401 200 200 200 200 401 403"),
+    "POST /danlu/v1/tickets": Row(MAKES, {"path": "/danlu/v1/jobs/x/exec"}),
+    "GET /danlu/v1/sessions": Row(SIGNED_IN),
+    "DELETE /danlu/v1/sessions": Row(EVERYBODY_CHANGES),
+    "GET /danlu/v1/tokens": Row(SIGNED_IN),
+    "POST /danlu/v1/tokens": Row(MAKES, {"label": "mine"}),
+    "DELETE /danlu/v1/tokens/{id}": Row("401 404 200 404 200 401 403", names={"id": "token"}),
+    # SSH keys are one's own: nobody else sees or removes them.
+    "GET /danlu/v1/ssh-keys": Row(SIGNED_IN),
+    "POST /danlu/v1/ssh-keys": Row(MAKES, {}, names={"key": "new_key"}),
+    "DELETE /danlu/v1/ssh-keys/{id}": Row("401 404 200 404 404 401 403", names={"id": "ssh_key"}),
     # Coming in. A stranger may ask; whoever has an account may, too, for another one.
-    "POST /api/v1/sign-up": Row("201 201 201 201 201 201 201", SIGN_UP, names={"name": "fresh"}),
-    "GET /api/v1/requests": Row(SIGNED_IN),
-    "POST /api/v1/requests/{name}/approve": Row(LETS_IN, names={"name": "request"}),
-    "POST /api/v1/requests/{name}/decline": Row(LETS_IN, names={"name": "request"}),
-    "GET /api/v1/invites": Row(SIGNED_IN),
-    "POST /api/v1/invites": Row(
+    "POST /danlu/v1/sign-up": Row("201 201 201 201 201 201 201", SIGN_UP, names={"name": "fresh"}),
+    "GET /danlu/v1/requests": Row(SIGNED_IN),
+    "POST /danlu/v1/requests/{name}/approve": Row(LETS_IN, names={"name": "request"}),
+    "POST /danlu/v1/requests/{name}/decline": Row(LETS_IN, names={"name": "request"}),
+    "GET /danlu/v1/invites": Row(SIGNED_IN),
+    "POST /danlu/v1/invites": Row(
         "401 404 403 201 201 401 403", {"uses": 1}, names={"group": "group"}
     ),
-    "DELETE /api/v1/invites/{id}": Row(LETS_IN, names={"id": "invite"}),
+    "DELETE /danlu/v1/invites/{id}": Row(LETS_IN, names={"id": "invite"}),
     # People. A leader sees those of the group; nobody but an admin changes others.
-    "GET /api/v1/users": Row(SIGNED_IN),
-    "POST /api/v1/users": Row("401 403 403 403 201 401 403", {}, names={"name": "fresh"}),
-    "GET /api/v1/users/{name}": Row("401 404 200 200 200 401 200", names={"name": "member"}),
-    "PATCH /api/v1/users/{name}": Row(
+    "GET /danlu/v1/users": Row(SIGNED_IN),
+    "POST /danlu/v1/users": Row("401 403 403 403 201 401 403", {}, names={"name": "fresh"}),
+    "GET /danlu/v1/users/{name}": Row("401 404 200 200 200 401 200", names={"name": "member"}),
+    "PATCH /danlu/v1/users/{name}": Row(
         "401 404 403 403 200 401 403", {"role": "member"}, names={"name": "member"}
     ),
-    "DELETE /api/v1/users/{name}": Row(ADMIN_ONLY, names={"name": "victim"}),
-    "POST /api/v1/users/{name}/disable": Row(ADMIN_ONLY, names={"name": "victim"}),
-    "POST /api/v1/users/{name}/enable": Row(ADMIN_ONLY, names={"name": "disabled"}),
-    "POST /api/v1/users/{name}/password": Row(ADMIN_ONLY, names={"name": "victim"}),
-    "POST /api/v1/users/{name}/hand-over": Row(
+    "DELETE /danlu/v1/users/{name}": Row(ADMIN_ONLY, names={"name": "victim"}),
+    "POST /danlu/v1/users/{name}/disable": Row(ADMIN_ONLY, names={"name": "victim"}),
+    "POST /danlu/v1/users/{name}/enable": Row(ADMIN_ONLY, names={"name": "disabled"}),
+    "POST /danlu/v1/users/{name}/password": Row(ADMIN_ONLY, names={"name": "victim"}),
+    "POST /danlu/v1/users/{name}/hand-over": Row(
         ADMIN_ONLY, names={"name": "disabled", "to": "member"}
     ),
-    # Groups. Members see theirs; leaders take in and put out; admins make them and say who leads.
-    "GET /api/v1/groups": Row(SIGNED_IN),
-    "POST /api/v1/groups": Row("401 403 403 403 201 401 403", {}, names={"name": "fresh"}),
-    "GET /api/v1/groups/{name}": Row("401 404 200 200 200 401 200", names={"name": "group"}),
-    "PATCH /api/v1/groups/{name}": Row(
+    # Groups. Members see theirs; leaders invite and remove; admins make them and add members.
+    "GET /danlu/v1/groups": Row(SIGNED_IN),
+    "POST /danlu/v1/groups": Row("401 403 403 403 201 401 403", {}, names={"name": "fresh"}),
+    "POST /danlu/v1/groups/join": Row("401 422 422 422 403 401 403", {"code": "not-a-code"}),
+    "GET /danlu/v1/groups/{name}": Row("401 404 200 200 200 401 200", names={"name": "group"}),
+    "GET /danlu/v1/groups/{name}/usage": Row(
+        "401 404 403 200 200 401 403", names={"name": "group"}
+    ),
+    "PATCH /danlu/v1/groups/{name}": Row(
         "401 404 403 403 200 401 403", {"note": "x"}, names={"name": "group"}
     ),
-    "DELETE /api/v1/groups/{name}": Row("401 404 404 404 200 401 403", names={"name": "empty"}),
-    "PUT /api/v1/groups/{name}/members/{user}": Row(
-        "401 404 403 200 200 401 403", {}, names={"name": "group", "user": "victim"}
+    "DELETE /danlu/v1/groups/{name}": Row("401 404 404 404 200 401 403", names={"name": "empty"}),
+    "PUT /danlu/v1/groups/{name}/members/{user}": Row(
+        "401 404 403 403 200 401 403", {}, names={"name": "group", "user": "victim"}
     ),
-    "DELETE /api/v1/groups/{name}/members/{user}": Row(
+    "DELETE /danlu/v1/groups/{name}/members/{user}": Row(
         "401 404 403 200 200 401 403", names={"name": "group", "user": "joined"}
     ),
-    "GET /api/v1/audit": Row(ADMIN_READS),
+    "GET /danlu/v1/audit": Row(ADMIN_READS),
     # Jobs.
-    "GET /api/v1/jobs": Row(SIGNED_IN),
-    "POST /api/v1/jobs": Row(MAKES, {"command": "true", "held": True}),
+    "GET /danlu/v1/jobs": Row(SIGNED_IN),
+    "POST /danlu/v1/jobs": Row(MAKES, {"command": "true", "held": True}),
     # Reads a file; queues nothing, so it leaves no line.
-    "POST /api/v1/jobs/convert": Row("401 200 200 200 200 401 403", {"command": "true"}),
-    "GET /api/v1/jobs/{ref}": Row(SEES_JOB),
-    "GET /api/v1/jobs/{ref}/wait": Row(SEES_JOB, query="timeout=0"),
-    "GET /api/v1/jobs/{ref}/why": Row(SEES_JOB),
-    "GET /api/v1/jobs/{ref}/events": Row(SEES_JOB),
-    "GET /api/v1/jobs/{ref}/spec": Row(SEES_JOB),
-    "GET /api/v1/jobs/{ref}/logs": Row(SEES_JOB),
-    "GET /api/v1/jobs/{ref}/logs/search": Row(SEES_JOB, query="q=x"),
-    "POST /api/v1/jobs/{ref}/stop": Row(CHANGES_JOB, {"now": True}),
-    "POST /api/v1/jobs/{ref}/hold": Row(CHANGES_JOB),
-    "POST /api/v1/jobs/{ref}/release": Row(CHANGES_JOB),
+    "POST /danlu/v1/jobs/convert": Row("401 200 200 200 200 401 403", {"command": "true"}),
+    "GET /danlu/v1/jobs/{ref}": Row(SEES_JOB),
+    "GET /danlu/v1/jobs/{ref}/wait": Row(SEES_JOB, query="timeout=0"),
+    "GET /danlu/v1/jobs/{ref}/why": Row(SEES_JOB),
+    "GET /danlu/v1/jobs/{ref}/events": Row(SEES_JOB),
+    "GET /danlu/v1/jobs/{ref}/spec": Row(SEES_JOB),
+    "GET /danlu/v1/jobs/{ref}/metrics": Row(SEES_JOB),
+    "GET /danlu/v1/jobs/{ref}/logs": Row(SEES_JOB),
+    "GET /danlu/v1/jobs/{ref}/logs/search": Row(SEES_JOB, query="q=x"),
+    "POST /danlu/v1/jobs/{ref}/stop": Row(CHANGES_JOB, {"now": True}),
+    "POST /danlu/v1/jobs/{ref}/hold": Row(CHANGES_JOB),
+    "PATCH /danlu/v1/jobs/{ref}": Row(CHANGES_JOB, {"time_limit": "1h"}),
+    "POST /danlu/v1/jobs/{ref}/release": Row(CHANGES_JOB),
     # Whoever may see a job may ask for the same, as a job of their own.
-    "POST /api/v1/jobs/{ref}/rerun": Row("401 404 201 201 201 401 403"),
-    "GET /api/v1/stream": Row(SIGNED_IN),
+    "POST /danlu/v1/jobs/{ref}/rerun": Row("401 404 201 201 201 401 403"),
+    "GET /danlu/v1/stream": Row(SIGNED_IN),
     # Secrets are one's own: the same name is another secret for everybody else.
-    "GET /api/v1/secrets": Row(SIGNED_IN),
-    "PUT /api/v1/secrets/{name}": Row(EVERYBODY_CHANGES, {"value": "x"}, names={"name": "secret"}),
-    "DELETE /api/v1/secrets/{name}": Row("401 404 200 404 404 401 403", names={"name": "hidden"}),
+    "GET /danlu/v1/secrets": Row(SIGNED_IN),
+    "PUT /danlu/v1/secrets/{name}": Row(
+        EVERYBODY_CHANGES, {"value": "x"}, names={"name": "secret"}
+    ),
+    "DELETE /danlu/v1/secrets/{name}": Row("401 404 200 404 404 401 403", names={"name": "hidden"}),
     # Volumes: one of the member's group. Those who may use it see it; an admin declares.
-    "GET /api/v1/volumes": Row(SIGNED_IN),
-    "POST /api/v1/volumes": Row(
+    "GET /danlu/v1/volumes": Row(SIGNED_IN),
+    "POST /danlu/v1/volumes": Row(
         "401 403 403 403 201 401 403",
         {"source": "/srv", "everywhere": False},
         names={"name": "fresh"},
     ),
-    "GET /api/v1/volumes/{name}": Row("401 404 200 200 200 401 200", names={"name": "volume"}),
-    "PATCH /api/v1/volumes/{name}": Row(
+    "GET /danlu/v1/volumes/{name}": Row("401 404 200 200 200 401 200", names={"name": "volume"}),
+    "PATCH /danlu/v1/volumes/{name}": Row(
         "401 404 403 403 200 401 403", {"note": "x"}, names={"name": "volume"}
     ),
-    "DELETE /api/v1/volumes/{name}": Row("401 404 403 403 200 401 403", names={"name": "volume"}),
-    # The place itself. Who holds which card is for all to see.
-    "GET /api/v1/nodes": Row(SIGNED_IN),
-    "GET /api/v1/gpus": Row(SIGNED_IN),
-    "GET /api/v1/server": Row(SIGNED_IN),
-    "GET /api/v1/cluster": Row(SIGNED_IN),
-    "POST /api/v1/nodes/{name}/drain": Row(ADMIN_ONLY, names={"name": "node"}),
-    "POST /api/v1/nodes/{name}/resume": Row(ADMIN_ONLY, names={"name": "node"}),
+    "DELETE /danlu/v1/volumes/{name}": Row("401 404 403 403 200 401 403", names={"name": "volume"}),
+    # The place itself. Who holds which GPU is for all to see.
+    "GET /danlu/v1/nodes": Row(SIGNED_IN),
+    "GET /danlu/v1/gpus": Row(SIGNED_IN),
+    "GET /danlu/v1/server": Row(SIGNED_IN),
+    "GET /danlu/v1/nodes/{name}/metrics": Row(SIGNED_IN, names={"name": "node"}),
+    "GET /danlu/v1/waiting": Row(SIGNED_IN),
+    "GET /danlu/v1/cluster": Row(SIGNED_IN),
+    "POST /danlu/v1/nodes/{name}/drain": Row(
+        ADMIN_ONLY, names={"name": "node"}, body={"reason": "new fan"}
+    ),
+    "POST /danlu/v1/nodes/{name}/resume": Row(ADMIN_ONLY, names={"name": "node"}),
     # Queues are for all to choose from; quotas are told to those whom they bind.
-    "GET /api/v1/queues": Row(SIGNED_IN),
-    "PUT /api/v1/queues/{name}": Row(ADMIN_ONLY, {"order": "fifo"}, names={"name": "queue"}),
-    "DELETE /api/v1/queues/{name}": Row(ADMIN_ONLY, names={"name": "queue"}),
-    "POST /api/v1/queues/{name}/merge": Row(
+    "GET /danlu/v1/queues": Row(SIGNED_IN),
+    "PUT /danlu/v1/queues/{name}": Row(ADMIN_ONLY, {"order": "fifo"}, names={"name": "queue"}),
+    "DELETE /danlu/v1/queues/{name}": Row(ADMIN_ONLY, names={"name": "queue"}),
+    "POST /danlu/v1/queues/{name}/merge": Row(
         ADMIN_ONLY, {"into": "default"}, names={"name": "queue"}
     ),
-    "GET /api/v1/quotas": Row(SIGNED_IN),
-    "PUT /api/v1/quotas/{of}/{name}": Row(
+    "GET /danlu/v1/quotas": Row(SIGNED_IN),
+    "PUT /danlu/v1/quotas/{of}/{name}": Row(
         ADMIN_ONLY, {"gpus": 1000}, names={"of": "user_word", "name": "member"}
     ),
-    "DELETE /api/v1/quotas/{of}/{name}": Row(
+    "DELETE /danlu/v1/quotas/{of}/{name}": Row(
         ADMIN_ONLY, names={"of": "user_word", "name": "quota"}
     ),
     # Who asked for what, of everybody.
-    "GET /api/v1/snapshot": Row(ADMIN_READS),
-    "POST /api/v1/backup": Row(ADMIN_ONLY),
-    "POST /api/v1/server/shutdown": Row(f"401 403 403 403 {NOT_TRIED} 401 403"),
+    "GET /danlu/v1/snapshot": Row(ADMIN_READS),
+    "POST /danlu/v1/backup": Row(ADMIN_ONLY),
+    "POST /danlu/v1/server/shutdown": Row(f"401 403 403 403 {NOT_TRIED} 401 403"),
 }
 
 SOCKETS: dict[str, Row] = {
     # Codes with which the server closes; 200: let in.
-    "/api/v1/jobs/{ref}/attach": Row("4403 4404 200 4403 200 4403 4403"),
-    "/api/v1/jobs/{ref}/exec": Row("4403 4404 200 4403 200 4403 4403", query='argv=["true"]'),
+    "/danlu/v1/jobs/{ref}/attach": Row("4403 4404 200 4403 200 4403 4403"),
+    "/danlu/v1/jobs/{ref}/exec": Row("4403 4404 200 4403 200 4403 4403", query='argv=["true"]'),
 }

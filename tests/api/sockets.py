@@ -11,25 +11,25 @@ from urllib.parse import urlencode
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from tests.api.lab import PATIENCE, Job, Lab
+from tests.api.harness import PATIENCE, Harness, Job
 
 INPUT, STDOUT, STDERR, RESIZE, EXIT, END = (bytes([kind]) for kind in range(6))
 
 
-def dial(lab: Lab, path: str, bearer: str | None = None, **query: Any) -> ClientConnection:
-    url = lab.server.url.replace("http", "ws", 1) + f"/api/v1{path}?{urlencode(query)}"
-    headers = {"Authorization": f"Bearer {bearer or lab.server.token}"}
+def dial(harness: Harness, path: str, bearer: str | None = None, **query: Any) -> ClientConnection:
+    url = harness.server.url.replace("http", "ws", 1) + f"/danlu/v1{path}?{urlencode(query)}"
+    headers = {"Authorization": f"Bearer {bearer or harness.server.token}"}
     return connect(
         url, additional_headers=headers, open_timeout=PATIENCE, close_timeout=5, proxy=None
     )
 
 
-def attach(lab: Lab, job: Job, **query: Any) -> ClientConnection:
-    return dial(lab, f"/jobs/{job['id']}/attach", **query)
+def attach(harness: Harness, job: Job, **query: Any) -> ClientConnection:
+    return dial(harness, f"/jobs/{job['id']}/attach", **query)
 
 
-def execute(lab: Lab, job: Job, *argv: str, **query: Any) -> ClientConnection:
-    return dial(lab, f"/jobs/{job['id']}/exec", argv=json.dumps(argv), **query)
+def execute(harness: Harness, job: Job, *argv: str, **query: Any) -> ClientConnection:
+    return dial(harness, f"/jobs/{job['id']}/exec", argv=json.dumps(argv), **query)
 
 
 def resize(rows: int, cols: int) -> bytes:
@@ -60,8 +60,8 @@ def finish(socket: ClientConnection, until: Callable[[Done], bool] = lambda done
     return done
 
 
-def refusal(lab: Lab, path: str, **query: Any) -> tuple[int, str]:
-    with dial(lab, path, **query) as socket:
+def refusal(harness: Harness, path: str, **query: Any) -> tuple[int, str]:
+    with dial(harness, path, **query) as socket:
         try:
             frame = socket.recv(timeout=PATIENCE)
         except ConnectionClosed as closed:

@@ -10,14 +10,14 @@ import pytest
 
 from danlu.api.app import create_app
 from danlu.api.document import Examples
-from danlu.api.services import Services
+from danlu.services.services import Services
 
 document: dict[str, Any] = create_app(cast(Services, None)).openapi()
 OPEN = {
-    "get /api/v1/version",
-    "get /api/v1/sign-up",
-    "post /api/v1/login",
-    "post /api/v1/sign-up",
+    "get /danlu/v1/version",
+    "get /danlu/v1/sign-up",
+    "post /danlu/v1/login",
+    "post /danlu/v1/sign-up",
 }
 """Nobody has to be signed in for these."""
 

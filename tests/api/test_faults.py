@@ -6,6 +6,7 @@ import pytest
 
 from danlu.api.faults import fault_words
 from danlu.spec.refs import NAME_PATTERN
+from danlu.spec.text import EMPTY
 
 
 @pytest.mark.parametrize(
@@ -23,25 +24,25 @@ from danlu.spec.refs import NAME_PATTERN
         (
             "string_pattern_mismatch",
             {"pattern": "^-?(name|state)$"},
-            "must be one of: name, state; with - in front, the other way round",
+            "must be one of: name, state; with a leading -, in reverse",
             "前面加 - 则倒序",
         ),
         (
             "string_pattern_mismatch",
             {"pattern": f"^{NAME_PATTERN}$"},
-            "is not a name; write 1 to 64 letters (a-z, A-Z), digits, '_', '.' or '-', beginning "
-            "with a letter, a digit or '_'",
+            "is not a valid name; use 1 to 64 letters (a-z, A-Z), digits, '_', '.' or '-', "
+            "starting with a letter, a digit or '_'",
             "不是名称",
         ),
         ("literal_error", {"expected": "'a' or 'b'"}, "must be one of: a, b", "只能是：a, b"),
     ],
 )
 def test_a_fault_has_words(kind: str, context: dict[str, object], en: str, zh: str) -> None:
-    english, chinese = fault_words(kind, context)
-    assert english == en
-    assert zh in chinese
+    words = fault_words(kind, context)
+    assert words.en == en
+    assert zh in words.zh
 
 
 def test_what_has_no_words_of_its_own_is_left_to_the_library() -> None:
-    assert fault_words("string_pattern_mismatch", {"pattern": "^[a-z]+$"}) == ("", "")
-    assert fault_words("something_new", {}) == ("", "")
+    assert fault_words("string_pattern_mismatch", {"pattern": "^[a-z]+$"}) == EMPTY
+    assert fault_words("something_new", {}) == EMPTY

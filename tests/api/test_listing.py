@@ -9,57 +9,57 @@ from typing import Any
 import pytest
 
 from danlu.sdk.client import Client
-from tests.api.lab import Job, Lab
-from tests.api.society import Society
+from tests.api.harness import Harness, Job
+from tests.api.people_harness import PeopleHarness
 
 
 @pytest.fixture
-def danlu(lab: Lab) -> Iterator[Client]:
-    with Client(lab.server.url, lab.server.token) as client:
+def danlu(harness: Harness) -> Iterator[Client]:
+    with Client(harness.server.url, harness.server.token) as client:
         yield client
 
 
 @pytest.fixture
-def listed(lab: Lab) -> list[Job]:
+def listed(harness: Harness) -> list[Job]:
     """Five jobs that wait, of one name apart from the others."""
-    lab.submit_all(*({"command": "true", "name": "other", "held": True} for _ in range(2)))
+    harness.submit_all(*({"command": "true", "name": "other", "held": True} for _ in range(2)))
     jobs = [
         {"command": f"echo listed {i}", "name": "listed", "priority": i % 3, "held": True}
         for i in range(5)
     ]
-    return lab.submit_all(*jobs)
+    return harness.submit_all(*jobs)
 
 
 def numbers(page: Any) -> list[int]:
     return [job["number"] for job in page["jobs"]]
 
 
-def test_filters_and_orders_are_those_asked_for(lab: Lab, listed: list[Job]) -> None:
+def test_filters_and_orders_are_those_asked_for(harness: Harness, listed: list[Job]) -> None:
     last = listed[-1]["number"]
     first = listed[0]["number"]
-    assert numbers(lab.get("/jobs", name="listed", limit=2)) == [last, last - 1]
-    assert numbers(lab.get("/jobs", name="listed", sort="submitted", active="true")) == [
+    assert numbers(harness.get("/jobs", name="listed", limit=2)) == [last, last - 1]
+    assert numbers(harness.get("/jobs", name="listed", sort="submitted", active="true")) == [
         *range(first, last + 1)
     ]
-    by_priority = lab.get("/jobs", name="listed", sort="-priority", active="true")["jobs"]
+    by_priority = harness.get("/jobs", name="listed", sort="-priority", active="true")["jobs"]
     assert [job["priority"] for job in by_priority] == [2, 1, 1, 0, 0]
-    assert numbers(lab.get("/jobs", text="LISTED 3", active="true")) == [first + 3]
-    assert numbers(lab.get("/jobs", name="listed", kind="service")) == []
-    assert numbers(lab.get("/jobs", name="listed", queue="default", active="true"))
-    assert numbers(lab.get("/jobs", name="listed", since=time.time() + 3600)) == []
-    assert numbers(lab.get("/jobs", name="listed", until=listed[0]["submitted_at"])) == []
-    assert numbers(lab.get("/jobs", name="listed", owner="nobody")) == []
+    assert numbers(harness.get("/jobs", text="LISTED 3", active="true")) == [first + 3]
+    assert numbers(harness.get("/jobs", name="listed", kind="service")) == []
+    assert numbers(harness.get("/jobs", name="listed", queue="default", active="true"))
+    assert numbers(harness.get("/jobs", name="listed", since=time.time() + 3600)) == []
+    assert numbers(harness.get("/jobs", name="listed", until=listed[0]["submitted_at"])) == []
+    assert numbers(harness.get("/jobs", name="listed", owner="nobody")) == []
 
 
 @pytest.mark.parametrize("sort", ["-submitted", "name", "-started", "state", "-priority"])
 def test_pages_go_on_behind_the_last_while_jobs_arrive(
-    lab: Lab, danlu: Client, listed: list[Job], sort: str
+    harness: Harness, danlu: Client, listed: list[Job], sort: str
 ) -> None:
     seen = []
     for job in danlu.iter_jobs(sort=sort, limit=2, active=True):
         seen.append(job["id"])
         if len(seen) < 4:
-            lab.submit(command="true", name="listed", held=True)
+            harness.submit(command="true", name="listed", held=True)
     assert len(seen) == len(set(seen))
     assert {job["id"] for job in listed} <= set(seen)
 
@@ -80,15 +80,21 @@ def test_pages_go_on_behind_the_last_while_jobs_arrive(
         "text=%00",
     ],
 )
-def test_wrong_questions_are_refused(lab: Lab, query: str) -> None:
-    answer = lab.http.get(f"/jobs?{query}")
+def test_wrong_questions_are_refused(harness: Harness, query: str) -> None:
+    answer = harness.http.get(f"/jobs?{query}")
     assert answer.status_code == 422
     assert answer.json()["error"]["code"] == "invalid_request"
 
 
-def test_a_person_lists_their_own_jobs_and_a_leader_the_groups(lab: Lab, society: Society) -> None:
-    group = society.group()
-    member, leader, other = society.person(group), society.person(leads=group), society.person()
+def test_a_person_lists_their_own_jobs_and_a_leader_the_groups(
+    harness: Harness, people_harness: PeopleHarness
+) -> None:
+    group = people_harness.group()
+    member, leader, other = (
+        people_harness.person(group),
+        people_harness.person(leads=group),
+        people_harness.person(),
+    )
     mine = member.submit(name="mine", group=group)
     theirs = other.submit(name="theirs")
 
@@ -103,9 +109,9 @@ def test_a_person_lists_their_own_jobs_and_a_leader_the_groups(lab: Lab, society
     assert refs(member, text="theirs") == []
 
 
-def test_the_command_line_takes_the_same_filters(lab: Lab, listed: list[Job]) -> None:
+def test_the_command_line_takes_the_same_filters(harness: Harness, listed: list[Job]) -> None:
     def shown(*words: str) -> list[str]:
-        done = lab.server.cli("jobs", "--quiet", *words)
+        done = harness.server.cli("jobs", "--quiet", *words)
         assert done.returncode == 0, done.stderr
         return done.stdout.decode().split()
 
@@ -114,5 +120,5 @@ def test_the_command_line_takes_the_same_filters(lab: Lab, listed: list[Job]) ->
     assert shown("--text", "listed 3") == [refs[3]]
     assert shown("--name", "listed", "--since", "1h", "--kind", "train") == refs[::-1]
     assert shown("--name", "listed", "--until", "2020-01-01") == []
-    wrong = lab.server.cli("jobs", "--since", "soon")
-    assert (wrong.returncode, b"not a moment" in wrong.stderr) == (2, True)
+    wrong = harness.server.cli("jobs", "--since", "soon")
+    assert (wrong.returncode, b"not a time" in wrong.stderr) == (2, True)

@@ -13,10 +13,18 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from danlu.api.app import create_app
-from danlu.api.services import Services
-from tests.api.lab import PATIENCE, Job, Lab
+from danlu.services.services import Services
+from tests.api.harness import PATIENCE, Harness, Job
 from tests.api.matrix import NOT_TRIED, PEOPLE, ROUTES, SOCKETS, Row
-from tests.api.society import PASSWORD, Society, Someone, caller, elsewhere
+from tests.api.people_harness import (
+    PASSWORD,
+    PROXY,
+    PeopleHarness,
+    Someone,
+    caller,
+    public_key,
+    through_proxy,
+)
 from tests.support.server import DanluServer
 
 
@@ -24,7 +32,7 @@ def routes(found: Iterable[Any], prefix: str = "") -> Iterator[str]:
     for route in found:
         included = getattr(route, "original_router", None)
         if included is not None:
-            yield from routes(included.routes, "/api/v1")
+            yield from routes(included.routes, "/danlu/v1")
         elif isinstance(route, APIWebSocketRoute):
             yield f"{prefix}{route.path}"
         else:
@@ -41,35 +49,38 @@ def test_every_route_has_a_row() -> None:
     assert listed <= known
 
 
-class World:
+class AccessHarness:
     """A member of a group with a leader, and things of theirs, made anew where they get spent."""
 
-    def __init__(self, lab: Lab) -> None:
-        self.lab = lab
-        self.society = society = Society(lab)
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
+        self.people_harness = people_harness = PeopleHarness(harness)
         self._spare: dict[str, str] = {}
-        self.group, self.other = society.group(), society.group()
-        self.member = society.person(self.group)
-        self.leader = society.person(leads=self.group)
+        self.group, self.other = people_harness.group(), people_harness.group()
+        self.member = people_harness.person(self.group)
+        self.leader = people_harness.person(leads=self.group)
         # A leader, too: of another group, that gives no right here.
-        self.outsider = society.person(leads=self.other)
-        self.chief = society.person()
-        society.admin.do("PATCH", f"/users/{self.chief.name}", {"role": "admin"})
+        self.outsider = people_harness.person(leads=self.other)
+        self.chief = people_harness.person()
+        people_harness.admin.do("PATCH", f"/users/{self.chief.name}", {"role": "admin"})
         self._makers: dict[str, Callable[[], str]] = {
             "ref": lambda: self.job()["id"],
             "group": lambda: self.group,
             "member": lambda: self.member.name,
-            "fresh": society.name,
+            "fresh": people_harness.name,
             "token": self._token,
+            "new_key": public_key,
+            "ssh_key": self._ssh_key,
             "invite": lambda: str(self._invite()["id"]),
             "request": self._request,
             "victim": lambda: self._victim(),
             "joined": lambda: self._victim(self.group),
             "disabled": self._disabled,
-            "empty": society.group,
+            "empty": people_harness.group,
             "secret": lambda: "some",
             "hidden": self._secret,
             "volume": self._volume,
+            "nothing": lambda: "",
             "node": lambda: "n1",
             "queue": self._queue,
             "user_word": lambda: "user",
@@ -93,55 +104,58 @@ class World:
         """With a token of its own, so that one who signs out does not sign out the others."""
         who = {"outsider": self.outsider, "leader": self.leader, "admin": self.chief}
         if person == "stranger":
-            return caller(self.lab.server, None)
+            return caller(self.harness.server, None)
         scope = "read" if person == "reader" else "all"
         someone = who.get(person, self.member)
-        return self.society.session(someone, scope, expired=person == "expired").http
+        return self.people_harness.session(someone, scope, expired=person == "expired").http
 
     def token(self, person: str) -> str | None:
         header: str | None = self.caller(person).headers.get("authorization")
         return header
 
     def _acting(self) -> Someone:
-        return self.society.session(self.member)
+        return self.people_harness.session(self.member)
 
     def _token(self) -> str:
         return str(self._acting().do("POST", "/tokens", {"label": "spent"})["id"])
 
+    def _ssh_key(self) -> str:
+        return str(self._acting().do("POST", "/ssh-keys", {"key": public_key()})["id"])
+
     def _invite(self) -> Any:
-        return self.society.admin.do("POST", "/invites", {"group": self.group})
+        return self.people_harness.admin.do("POST", "/invites", {"group": self.group})
 
     def _request(self) -> str:
-        name = self.society.name()
+        name = self.people_harness.name()
         order = {"name": name, "password": PASSWORD, "group": self.group}
-        with caller(self.lab.server, None) as http:
+        with caller(self.harness.server, None) as http:
             assert http.post("/sign-up", json=order).status_code == 201
         return name
 
     def _victim(self, *groups: str) -> str:
-        name = self.society.name()
-        self.society.admin.do("POST", "/users", {"name": name, "groups": list(groups)})
+        name = self.people_harness.name()
+        self.people_harness.admin.do("POST", "/users", {"name": name, "groups": list(groups)})
         return name
 
     def _disabled(self) -> str:
         name = self._victim()
-        self.society.admin.do("POST", f"/users/{name}/disable")
+        self.people_harness.admin.do("POST", f"/users/{name}/disable")
         return name
 
     def _volume(self) -> str:
-        name = self.society.name("v")
+        name = self.people_harness.name("v")
         order = {"name": name, "source": "/srv", "everywhere": False, "groups": [self.group]}
-        self.society.admin.do("POST", "/volumes", order)
+        self.people_harness.admin.do("POST", "/volumes", order)
         return name
 
     def _queue(self) -> str:
-        name = self.society.name("q")
-        self.society.admin.do("PUT", f"/queues/{name}", {})
+        name = self.people_harness.name("q")
+        self.people_harness.admin.do("PUT", f"/queues/{name}", {})
         return name
 
     def _quota(self) -> str:
         name = self._victim()
-        self.society.admin.do("PUT", f"/quotas/user/{name}", {"gpus": 1000})
+        self.people_harness.admin.do("PUT", f"/quotas/user/{name}", {"gpus": 1000})
         return name
 
     def _secret(self) -> str:
@@ -150,50 +164,50 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(server: DanluServer) -> Iterator[World]:
-    lab = Lab(server)
-    world = World(lab)
-    yield world
-    lab.clear()
+def access_harness(server: DanluServer) -> Iterator[AccessHarness]:
+    harness = Harness(server)
+    access_harness = AccessHarness(harness)
+    yield access_harness
+    harness.clear()
     # The server is shared: what others rely on is as it was.
-    world.society.admin.do("POST", "/nodes/n1/resume")
-    for queue in lab.get("/queues")["queues"]:
+    access_harness.people_harness.admin.do("POST", "/nodes/n1/resume")
+    for queue in harness.get("/queues")["queues"]:
         for name in (queue["name"], *queue["merged"]):
-            lab.http.delete(f"/queues/{name}")
-    world.society.close()
+            harness.http.delete(f"/queues/{name}")
+    access_harness.people_harness.close()
 
 
-def ask(world: World, http: httpx.Client, route: str, row: Row) -> httpx.Response:
+def ask(access_harness: AccessHarness, http: httpx.Client, route: str, row: Row) -> httpx.Response:
     method, path = route.split(" ")
     body = dict(row.body) if isinstance(row.body, dict) else row.body
     names = {"ref": "ref", **row.names} if "{ref}" in path else row.names
     used: dict[str, str] = {}
     for name, thing in names.items():
-        made = used[thing] = world.make(thing)
+        made = used[thing] = access_harness.make(thing)
         if f"{{{name}}}" in path:
             path = path.replace(f"{{{name}}}", made)
         else:
             body = {**(body or {}), name: made}
-    url = f"{world.lab.server.url}{path}" + (f"?{row.query}" if row.query else "")
+    url = f"{access_harness.harness.server.url}{path}" + (f"?{row.query}" if row.query else "")
     with http.stream(method, url, json=body) as answer:
         if answer.headers.get("content-type", "").startswith("text/event-stream"):
             return answer  # it would never end
         answer.read()
     if answer.status_code >= 400:
         for thing, made in used.items():
-            world.keep(thing, made)
+            access_harness.keep(thing, made)
     return answer
 
 
 @pytest.mark.parametrize("person", PEOPLE)
 @pytest.mark.parametrize("route", ROUTES)
-def test_who_may_what(world: World, route: str, person: str) -> None:
+def test_who_may_what(access_harness: AccessHarness, route: str, person: str) -> None:
     row = ROUTES[route]
     expected = row.expected()[person]
     if expected == NOT_TRIED:
         return
-    with world.caller(person) as http:
-        answer = ask(world, http, route, row)
+    with access_harness.caller(person) as http:
+        answer = ask(access_harness, http, route, row)
     assert answer.status_code == expected, answer.text if answer.is_stream_consumed else ""
     if expected >= 400:
         error = answer.json()["error"]
@@ -202,19 +216,21 @@ def test_who_may_what(world: World, route: str, person: str) -> None:
 
 @pytest.mark.parametrize("person", PEOPLE)
 @pytest.mark.parametrize("path", SOCKETS)
-def test_who_may_go_into_a_task(world: World, path: str, person: str) -> None:
+def test_who_may_go_into_a_task(access_harness: AccessHarness, path: str, person: str) -> None:
     row = SOCKETS[path]
-    job = world.job(command="sleep 1000", stdin="pipe", held=False)
-    world.lab.until(job, "running")
-    url = world.lab.server.url.replace("http", "ws", 1) + path.replace("{ref}", job["id"])
-    header = world.token(person)
+    job = access_harness.job(command="sleep 1000", stdin="pipe", held=False)
+    access_harness.harness.until(job, "running")
+    url = access_harness.harness.server.url.replace("http", "ws", 1) + path.replace(
+        "{ref}", job["id"]
+    )
+    header = access_harness.token(person)
     with connect(
         f"{url}?{row.query}",
-        additional_headers={"Authorization": header} if header else None,
+        additional_headers=through_proxy() | ({"Authorization": header} if header else {}),
         open_timeout=PATIENCE,
         close_timeout=5,
         proxy=None,
-        source_address=(elsewhere(), 0),
+        source_address=(PROXY, 0),
     ) as socket:
         try:
             socket.recv(timeout=PATIENCE if row.expected()[person] != 200 or row.query else 0.3)
@@ -223,47 +239,47 @@ def test_who_may_go_into_a_task(world: World, path: str, person: str) -> None:
             code = 200
         except ConnectionClosed as closed:
             code = closed.rcvd.code if closed.rcvd is not None else 0
-    world.lab.stop(job, now=True)
+    access_harness.harness.stop(job, now=True)
     assert code == row.expected()[person]
 
 
-def test_what_one_may_not_see_is_told_like_what_is_not_there(world: World) -> None:
-    job, nothing = world.job(), "01890000-0000-7000-8000-000000000000"
-    with world.caller("outsider") as http:
+def test_what_one_may_not_see_is_told_like_what_is_not_there(access_harness: AccessHarness) -> None:
+    job, nothing = access_harness.job(), "01890000-0000-7000-8000-000000000000"
+    with access_harness.caller("outsider") as http:
         for route, row in ROUTES.items():
             if "{ref}" not in route:
                 continue
             method, path = route.split(" ")
             answers = []
             for ref in (job["id"], nothing):
-                url = f"{world.lab.server.url}{path.replace('{ref}', ref)}?{row.query}"
+                url = f"{access_harness.harness.server.url}{path.replace('{ref}', ref)}?{row.query}"
                 answer = http.request(method, url, json=row.body)
                 answers.append((answer.status_code, answer.text.replace(ref, "REF")))
             assert answers[0] == answers[1], route
-    assert world.lab.kinds(job) == ["submitted"], "nothing was done to it"
+    assert access_harness.harness.kinds(job) == ["submitted"], "nothing was done to it"
 
 
-def test_every_change_leaves_a_line(world: World) -> None:
+def test_every_change_leaves_a_line(access_harness: AccessHarness) -> None:
     """In the audit log; what starts a job, in the job's own events, with the address."""
     silent = []
     for route, row in ROUTES.items():
         if route.startswith("GET") or row.expected()["admin"] not in (200, 201):
             continue
-        if route == "POST /api/v1/jobs/convert":
-            continue  # it changes nothing
-        with world.caller("admin") as http:
-            before = world.society.acts()[-1]["seq"]
-            answer = ask(world, http, route, row)
+        if route in ("POST /danlu/v1/jobs/convert", "POST /danlu/v1/tickets"):
+            continue  # they change nothing
+        with access_harness.caller("admin") as http:
+            before = access_harness.people_harness.acts()[-1]["seq"]
+            answer = ask(access_harness, http, route, row)
             assert answer.status_code in (200, 201), (route, answer.text)
             made = answer.json().get("jobs") if "jobs" in route else None
-            after = [line for line in world.society.acts() if line["seq"] > before]
-        mine = [line for line in after if line["actor"] in (world.chief.name, "-")]
-        if route in ("POST /api/v1/jobs", "POST /api/v1/jobs/{ref}/rerun"):
+            after = [line for line in access_harness.people_harness.acts() if line["seq"] > before]
+        mine = [line for line in after if line["actor"] in (access_harness.chief.name, "-")]
+        if route in ("POST /danlu/v1/jobs", "POST /danlu/v1/jobs/{ref}/rerun"):
             assert made
-            first = world.lab.events(made[0])[0]
-            assert first["actor"] == world.chief.name
-            assert first["data"]["from"].startswith("127.7.")
-        elif not mine or not mine[-1]["address"].startswith("127.7."):
+            first = access_harness.harness.events(made[0])[0]
+            assert first["actor"] == access_harness.chief.name
+            assert first["data"]["from"].startswith("10.7.")
+        elif not mine or not mine[-1]["address"].startswith("10.7."):
             silent.append(route)
         else:
             line = mine[-1]

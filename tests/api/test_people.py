@@ -7,55 +7,61 @@ from typing import Any
 
 import pytest
 
-from tests.api.lab import Lab
-from tests.api.society import PASSWORD, Society, caller
+from tests.api.harness import Harness
+from tests.api.people_harness import PASSWORD, PeopleHarness, caller
 
 
-def _sign_up(lab: Lab, **order: Any) -> Any:
-    with caller(lab.server, None) as http:
+def _sign_up(harness: Harness, **order: Any) -> Any:
+    with caller(harness.server, None) as http:
         return http.post("/sign-up", json={"password": PASSWORD, **order})
 
 
 # -- coming in --------------------------------------------------------------------------------
 
 
-def test_an_invitation_opens_the_door_as_often_as_it_says(lab: Lab, society: Society) -> None:
-    group = society.group()
-    invite = society.admin.do("POST", "/invites", {"group": group, "uses": 2})
+def test_an_invitation_opens_the_door_as_often_as_it_says(
+    harness: Harness, people_harness: PeopleHarness
+) -> None:
+    group = people_harness.group()
+    invite = people_harness.admin.do("POST", "/invites", {"group": group, "uses": 2})
     # Copied by hand: case and dashes do not matter.
     codes = [invite["code"], f" {invite['code'].upper().replace('-', '')} ", invite["code"]]
-    names = [society.name() for _ in codes]
-    answers = [_sign_up(lab, name=n, code=c) for n, c in zip(names, codes, strict=True)]
+    names = [people_harness.name() for _ in codes]
+    answers = [_sign_up(harness, name=n, code=c) for n, c in zip(names, codes, strict=True)]
     assert [answer.status_code for answer in answers] == [201, 201, 422]
     assert answers[0].json() == {"user": names[0], "status": "active"}
-    assert society.sign_in(names[1]).get("/whoami")["groups"] == [group]
-    (kept,) = [i for i in society.admin.get("/invites")["invites"] if i["id"] == invite["id"]]
+    assert people_harness.sign_in(names[1]).get("/whoami")["groups"] == [group]
+    (kept,) = [
+        i for i in people_harness.admin.get("/invites")["invites"] if i["id"] == invite["id"]
+    ]
     assert (kept["used"], kept["uses"]) == (2, 2)
     assert invite["code"] not in str(kept)
 
 
 def test_an_expired_a_revoked_and_a_made_up_invitation_are_told_alike(
-    lab: Lab, society: Society
+    harness: Harness, people_harness: PeopleHarness
 ) -> None:
-    short = society.admin.do("POST", "/invites", {"expires_in": 1})
-    gone = society.admin.do("POST", "/invites", {})
-    society.admin.do("DELETE", f"/invites/{gone['id']}")
-    while society.acts()[-1]["at"] < short["expires_at"]:
-        society.admin.do("PUT", "/secrets/clock", {"value": "tick"})
+    short = people_harness.admin.do("POST", "/invites", {"expires_in": 1})
+    gone = people_harness.admin.do("POST", "/invites", {})
+    people_harness.admin.do("DELETE", f"/invites/{gone['id']}")
+    while people_harness.acts()[-1]["at"] < short["expires_at"]:
+        people_harness.admin.do("PUT", "/secrets/clock", {"value": "tick"})
     codes = [short["code"], gone["code"], "aaaa-bbbb-cccc-dddd"]
-    answers = [_sign_up(lab, name=society.name(), code=code) for code in codes]
+    answers = [_sign_up(harness, name=people_harness.name(), code=code) for code in codes]
     assert {answer.status_code for answer in answers} == {422}
     assert len({answer.text for answer in answers}) == 1
 
 
-def test_a_leader_lets_in_who_asks_for_the_group(lab: Lab, society: Society) -> None:
-    group, other = society.group(), society.group()
-    leader, stranger = society.person(leads=group), society.person(leads=other)
-    name = society.name()
-    asked = _sign_up(lab, name=name, group=group, full_name="李雷", note="new student")
+def test_a_leader_lets_in_who_asks_for_the_group(
+    harness: Harness, people_harness: PeopleHarness
+) -> None:
+    group, other = people_harness.group(), people_harness.group()
+    leader, stranger = people_harness.person(leads=group), people_harness.person(leads=other)
+    name = people_harness.name()
+    asked = _sign_up(harness, name=name, group=group, full_name="李雷", note="new student")
     assert asked.json() == {"user": name, "status": "pending"}
     login = {"user": name, "password": PASSWORD}
-    with caller(lab.server, None) as http:
+    with caller(harness.server, None) as http:
         waits = http.post("/login", json=login)
         assert (waits.status_code, waits.json()["error"]["code"]) == (403, "waiting")
         assert http.post("/login", json={**login, "password": "wrong"}).status_code == 401
@@ -63,62 +69,69 @@ def test_a_leader_lets_in_who_asks_for_the_group(lab: Lab, society: Society) -> 
     (request,) = leader.get("/requests")["requests"]
     assert (request["name"], request["full_name"]) == (name, "李雷")
     leader.do("POST", f"/requests/{name}/approve")
-    assert society.sign_in(name).get("/whoami")["groups"] == [group]
+    assert people_harness.sign_in(name).get("/whoami")["groups"] == [group]
     assert leader.get("/requests")["requests"] == []
 
 
-def test_a_declined_request_leaves_the_name_free(lab: Lab, society: Society) -> None:
-    name = society.name()
-    assert _sign_up(lab, name=name).status_code == 201
-    again = _sign_up(lab, name=name)
+def test_a_declined_request_leaves_the_name_free(
+    harness: Harness, people_harness: PeopleHarness
+) -> None:
+    name = people_harness.name()
+    assert _sign_up(harness, name=name).status_code == 201
+    again = _sign_up(harness, name=name)
     assert (again.status_code, again.json()["error"]["code"]) == (409, "name_taken")
-    society.admin.do("POST", f"/requests/{name}/decline")
-    assert _sign_up(lab, name=name).status_code == 201
-    society.admin.do("POST", f"/requests/{name}/decline")
+    people_harness.admin.do("POST", f"/requests/{name}/decline")
+    assert _sign_up(harness, name=name).status_code == 201
+    people_harness.admin.do("POST", f"/requests/{name}/decline")
 
 
-def test_a_stranger_is_not_told_which_groups_there_are(lab: Lab, society: Society) -> None:
-    names = [society.name(), society.name()]
-    groups = [society.group(), "no-such-group"]
-    answers = [_sign_up(lab, name=n, group=g) for n, g in zip(names, groups, strict=True)]
+def test_a_stranger_is_not_told_which_groups_there_are(
+    harness: Harness, people_harness: PeopleHarness
+) -> None:
+    names = [people_harness.name(), people_harness.name()]
+    groups = [people_harness.group(), "no-such-group"]
+    answers = [_sign_up(harness, name=n, group=g) for n, g in zip(names, groups, strict=True)]
     shown = [a.text.replace(n, "NAME") for a, n in zip(answers, names, strict=True)]
     assert shown[0] == shown[1]
-    society.admin.do("POST", f"/requests/{names[1]}/approve")
-    assert society.admin.get(f"/users/{names[1]}")["groups"] == []
-    society.admin.do("POST", f"/requests/{names[0]}/decline")
+    people_harness.admin.do("POST", f"/requests/{names[1]}/approve")
+    assert people_harness.admin.get(f"/users/{names[1]}")["groups"] == []
+    people_harness.admin.do("POST", f"/requests/{names[0]}/decline")
 
 
 @pytest.mark.parametrize(
     "name", ["root", "danlu", "Alice", "a b", "../x", "-a", "a-", "你好", "a" * 33, "me"]
 )
 def test_a_name_that_would_mean_something_else_is_refused(
-    lab: Lab, society: Society, name: str
+    harness: Harness, people_harness: PeopleHarness, name: str
 ) -> None:
-    refused = society.admin.do("POST", "/users", {"name": name}, expect=422)["error"]
+    refused = people_harness.admin.do("POST", "/users", {"name": name}, expect=422)["error"]
     assert "name" in refused["message_en"]
-    assert _sign_up(lab, name=name).status_code == 422
-    society.admin.do("POST", "/groups", {"name": name}, expect=422)
+    assert _sign_up(harness, name=name).status_code == 422
+    people_harness.admin.do("POST", "/groups", {"name": name}, expect=422)
 
 
-def test_names_are_never_given_again(lab: Lab, society: Society) -> None:
-    person, group = society.person(), society.group()
-    society.admin.do("DELETE", f"/users/{person.name}")
-    society.admin.do("DELETE", f"/groups/{group}")
-    society.admin.do("POST", "/users", {"name": person.name}, expect=409)
-    society.admin.do("POST", "/groups", {"name": group}, expect=409)
-    assert _sign_up(lab, name=person.name).status_code == 409
+def test_names_are_never_given_again(harness: Harness, people_harness: PeopleHarness) -> None:
+    person, group = people_harness.person(), people_harness.group()
+    people_harness.admin.do("DELETE", f"/users/{person.name}")
+    people_harness.admin.do("DELETE", f"/groups/{group}")
+    people_harness.admin.do("POST", "/users", {"name": person.name}, expect=409)
+    people_harness.admin.do("POST", "/groups", {"name": group}, expect=409)
+    assert _sign_up(harness, name=person.name).status_code == 409
 
 
 # -- groups -----------------------------------------------------------------------------------
 
 
-def test_a_leader_takes_in_and_puts_out_but_makes_no_leaders(society: Society) -> None:
-    group = society.group()
-    leader, person = society.person(leads=group), society.person()
+def test_a_leader_invites_and_removes_but_makes_no_leaders(people_harness: PeopleHarness) -> None:
+    group = people_harness.group()
+    leader, person = people_harness.person(leads=group), people_harness.person()
     path = f"/groups/{group}/members/{person.name}"
     leader.do("PUT", path, {"leader": True}, expect=403)
-    leader.do("PUT", path)
+    code = leader.do("POST", "/invites", {"group": group, "uses": 2})["code"]
+    person.do("POST", "/groups/join", {"code": code})
     assert person.get("/whoami")["groups"] == [group]
+    person.do("POST", "/groups/join", {"code": code}, expect=409)
+    assert leader.get("/invites")["invites"][0]["used"] == 1, "a refused one is not used up"
     assert leader.get(f"/users/{person.name}")["name"] == person.name
     person.do("DELETE", f"/groups/{group}/members/{leader.name}", expect=403)
     person.do("DELETE", path)
@@ -126,25 +139,28 @@ def test_a_leader_takes_in_and_puts_out_but_makes_no_leaders(society: Society) -
     leader.do("GET", f"/users/{person.name}", expect=404)
 
 
-def test_a_job_counts_for_a_group_of_its_owner_only(society: Society) -> None:
-    group, other = society.group(), society.group()
-    person, loner = society.person(group), society.person()
+def test_a_job_counts_for_a_group_of_its_owner_only(people_harness: PeopleHarness) -> None:
+    group, other = people_harness.group(), people_harness.group()
+    person, loner = people_harness.person(group), people_harness.person()
     assert person.submit()["group"] == group, "the only one"
     assert loner.submit()["group"] is None
     refused = loner.do("POST", "/jobs", {"command": "true", "group": group}, expect=422)
     assert refused["error"]["details"][0]["key"] == "group"
-    society.admin.do("PUT", f"/groups/{other}/members/{person.name}")
-    assert person.submit()["group"] is None, "two: it must be said"
+    people_harness.admin.do("PUT", f"/groups/{other}/members/{person.name}")
+    refused = person.do("POST", "/jobs", {"command": "true"}, expect=422)
+    assert refused["error"]["details"][0]["key"] == "group", "two: it must be said"
     assert person.submit(group=other)["group"] == other
 
 
 # -- what one sees ----------------------------------------------------------------------------
 
 
-def test_lists_hold_what_one_may_see_and_pages_stay_whole(lab: Lab, society: Society) -> None:
-    group = society.group()
-    leader, member = society.person(leads=group), society.person(group)
-    outsider = society.person()
+def test_lists_hold_what_one_may_see_and_pages_stay_whole(
+    harness: Harness, people_harness: PeopleHarness
+) -> None:
+    group = people_harness.group()
+    leader, member = people_harness.person(leads=group), people_harness.person(group)
+    outsider = people_harness.person()
     mine, others = [], []
     for _ in range(4):
         mine.append(member.submit(name="mine")["ref"])
@@ -166,12 +182,14 @@ def test_lists_hold_what_one_may_see_and_pages_stay_whole(lab: Lab, society: Soc
     assert pages(leader) == mine[::-1]
     assert pages(outsider) == others[::-1]
     assert pages(outsider, owner=member.name) == []
-    assert set(pages(society.admin, active="true")) >= {*mine, *others}
+    assert set(pages(people_harness.admin, active="true")) >= {*mine, *others}
 
 
-def test_a_reference_means_a_job_one_may_see(lab: Lab, society: Society) -> None:
-    alice, bob = society.person(), society.person()
-    name = society.name("job")
+def test_a_reference_means_a_job_one_may_see(
+    harness: Harness, people_harness: PeopleHarness
+) -> None:
+    alice, bob = people_harness.person(), people_harness.person()
+    name = people_harness.name("job")
     theirs, mine = alice.submit(name=name), bob.submit(name=name)
     assert bob.get(f"/jobs/{name}-1")["ref"] == mine["ref"]
     bob.do("GET", f"/jobs/{alice.name}~{name}-1", expect=404)
@@ -180,14 +198,29 @@ def test_a_reference_means_a_job_one_may_see(lab: Lab, society: Society) -> None
     refused = bob.do("POST", "/jobs", waits, expect=422)
     assert "names no job" in refused["error"]["details"][0]["message_en"]
     # An admin sees both, and is not made to guess.
-    unclear = society.admin.do("POST", f"/jobs/{name}-1/stop", expect=409)["error"]
+    unclear = people_harness.admin.do("POST", f"/jobs/{name}-1/stop", expect=409)["error"]
     assert unclear["code"] == "ambiguous"
     assert theirs["ref"] in unclear["message_en"] and mine["ref"] in unclear["message_zh"]
-    assert lab.show(theirs)["state"] == lab.show(mine)["state"] == "queued"
+    assert harness.show(theirs)["state"] == harness.show(mine)["state"] == "queued"
 
 
-def test_the_id_of_anothers_job_shows_nothing_of_it(society: Society) -> None:
-    alice, bob = society.person(), society.person()
+def test_a_short_name_never_reaches_another_persons_job(
+    harness: Harness, people_harness: PeopleHarness
+) -> None:
+    alice = people_harness.person()
+    theirs = alice.submit(name=people_harness.name("job"), held=True)
+    short = theirs["ref"].partition("/")[2]
+    for method, path in (("POST", f"/jobs/{short}/stop"), ("GET", f"/jobs/{short}")):
+        refused = people_harness.admin.do(method, path, expect=409)["error"]
+        assert theirs["ref"] in refused["message_en"]
+        assert theirs["ref"] in refused["message_zh"]
+    assert harness.show(theirs)["state"] == "queued"
+    stopped = people_harness.admin.do("POST", f"/jobs/{theirs['ref'].replace('/', '~')}/stop")
+    assert [job["ref"] for job in stopped["jobs"]] == [theirs["ref"]]
+
+
+def test_the_id_of_anothers_job_shows_nothing_of_it(people_harness: PeopleHarness) -> None:
+    alice, bob = people_harness.person(), people_harness.person()
     theirs = alice.submit(name="private")
     refused = bob.do("POST", "/jobs", {"command": "true", "id": theirs["id"]}, expect=409)
     assert refused["error"]["code"] == "id_taken"
@@ -195,12 +228,14 @@ def test_the_id_of_anothers_job_shows_nothing_of_it(society: Society) -> None:
     assert bob.get("/jobs")["jobs"] == []
 
 
-def test_who_holds_which_card_is_for_all_to_see(lab: Lab, society: Society) -> None:
-    alice, bob = society.person(), society.person()
+def test_who_holds_which_gpu_is_for_all_to_see(
+    harness: Harness, people_harness: PeopleHarness
+) -> None:
+    alice, bob = people_harness.person(), people_harness.person()
     job = alice.submit(command="sleep 1000", gpus=1, held=False)
-    lab.until(job, "running")
-    held = [card for card in bob.get("/gpus")["gpus"] if card["job"]]
-    assert [(card["owner"], card["job"]) for card in held] == [(alice.name, job["ref"])]
+    harness.until(job, "running")
+    held = [gpu for gpu in bob.get("/gpus")["gpus"] if gpu["job"]]
+    assert [(gpu["owner"], gpu["job"]) for gpu in held] == [(alice.name, job["ref"])]
     bob.do("GET", f"/jobs/{job['id']}/logs", expect=404)
     assert bob.get("/server")["data"] == ""
 
@@ -208,56 +243,58 @@ def test_who_holds_which_card_is_for_all_to_see(lab: Lab, society: Society) -> N
 # -- leaving ----------------------------------------------------------------------------------
 
 
-def test_an_admin_does_not_shut_the_door_behind_themselves(society: Society) -> None:
+def test_an_admin_does_not_shut_the_door_behind_themselves(people_harness: PeopleHarness) -> None:
     for answer in (
-        society.admin.do("PATCH", "/users/admin", {"role": "member"}, expect=409),
-        society.admin.do("POST", "/users/admin/disable", expect=409),
-        society.admin.do("DELETE", "/users/admin", expect=409),
+        people_harness.admin.do("PATCH", "/users/admin", {"role": "member"}, expect=409),
+        people_harness.admin.do("POST", "/users/admin/disable", expect=409),
+        people_harness.admin.do("DELETE", "/users/admin", expect=409),
     ):
         assert answer["error"]["code"] == "yourself"
 
 
-def test_one_with_jobs_that_go_on_is_not_removed(lab: Lab, society: Society) -> None:
-    person = society.person()
+def test_one_with_jobs_that_go_on_is_not_removed(
+    harness: Harness, people_harness: PeopleHarness
+) -> None:
+    person = people_harness.person()
     job = person.submit()
-    refused = society.admin.do("DELETE", f"/users/{person.name}", expect=409)["error"]
+    refused = people_harness.admin.do("DELETE", f"/users/{person.name}", expect=409)["error"]
     assert refused["code"] == "active_jobs"
     assert "--stop-jobs" in refused["message_en"] and "--stop-jobs" in refused["message_zh"]
-    lab.stop(job, now=True)
-    assert society.admin.do("DELETE", f"/users/{person.name}")["status"] == "removed"
-    assert lab.show(job)["owner"] == person.name, "what they did stays on record"
+    harness.stop(job, now=True)
+    assert people_harness.admin.do("DELETE", f"/users/{person.name}")["status"] == "removed"
+    assert harness.show(job)["owner"] == person.name, "what they did stays on record"
 
 
-def test_what_somebody_had_is_handed_over(lab: Lab, society: Society) -> None:
-    giver, taker = society.person(), society.person()
-    name = society.name("job")
+def test_what_somebody_had_is_handed_over(harness: Harness, people_harness: PeopleHarness) -> None:
+    giver, taker = people_harness.person(), people_harness.person()
+    name = people_harness.name("job")
     taken = taker.submit(name=name, command="true", held=False)
     mark = "echo keep > /userhome/kept; mkdir /userhome/deep; echo log line"
-    job = lab.wait(giver.submit(name=name, command=mark, held=False))
+    job = harness.wait(giver.submit(name=name, command=mark, held=False))
     assert job["state"] == "succeeded", job["reason_en"]
-    array = [lab.wait(each) for each in _array(giver)]
+    array = [harness.wait(each) for each in _array(giver)]
     path, order = f"/users/{giver.name}/hand-over", {"to": taker.name}
-    refused = society.admin.do("POST", path, order, expect=409)["error"]
+    refused = people_harness.admin.do("POST", path, order, expect=409)["error"]
     assert refused["code"] == "still_active"
-    society.admin.do("POST", f"/users/{giver.name}/disable")
-    done = society.admin.do("POST", path, order)
+    people_harness.admin.do("POST", f"/users/{giver.name}/disable")
+    done = people_harness.admin.do("POST", path, order)
     assert done["jobs"] == 1 + len(array)
     mine = taker.get(f"/jobs/{job['id']}")
     assert mine["ref"] == f"{taker.name}/{name}-2", "the first was taken"
     assert {taker.get(f"/jobs/{each['id']}")["number"] for each in array} == {1}
     assert b"log line" in taker.http.get(f"/jobs/{job['id']}/logs").content
     assert taker.get(f"/jobs/{taken['id']}")["ref"] == taken["ref"]
-    last = lab.events(job)[-1]
+    last = harness.events(job)[-1]
     assert (last["kind"], last["actor"]) == ("handed_over", "admin")
     assert f"{giver.name}/{name}-1" in last["en"]
-    (line,) = society.acts(act="user.handed_over", thing=giver.name)
+    (line,) = people_harness.acts(act="user.handed_over", thing=giver.name)
     assert (line["data"]["to"], line["data"]["jobs"]) == (taker.name, 3)
     read = taker.submit(command=f"cat /userhome/from-{giver.name}/kept", held=False)
-    assert lab.wait(read)["state"] == "succeeded"
-    assert lab.lines(read) == ["keep"]
+    assert harness.wait(read)["state"] == "succeeded"
+    assert harness.lines(read) == ["keep"]
     if os.geteuid() == 0:
-        owner = society.admin.get(f"/users/{taker.name}")["uid"]
-        folder = lab.server.data / "home" / taker.name / f"from-{giver.name}"
+        owner = people_harness.admin.get(f"/users/{taker.name}")["uid"]
+        folder = harness.server.data / "home" / taker.name / f"from-{giver.name}"
         found = {path.lstat().st_uid for path in (folder, *folder.rglob("*"))}
         assert found == {owner}
 
@@ -268,14 +305,16 @@ def _array(person: Any) -> list[Any]:
     return jobs
 
 
-def test_the_audit_log_is_for_admins_and_pages_backwards(society: Society) -> None:
-    person = society.person()
+def test_the_audit_log_is_for_admins_and_pages_backwards(people_harness: PeopleHarness) -> None:
+    person = people_harness.person()
     for number in range(5):
         person.do("PUT", f"/secrets/s{number}", {"value": "never-shown"})
-    first = society.admin.get("/audit", actor=person.name, limit=3)
-    rest = society.admin.get("/audit", actor=person.name, limit=3, before=first["next"])
+    first = people_harness.admin.get("/audit", actor=person.name, limit=3)
+    rest = people_harness.admin.get("/audit", actor=person.name, limit=3, before=first["next"])
     lines = [*first["lines"], *rest["lines"]]
     assert [line["thing"] for line in lines[:5]] == ["s4", "s3", "s2", "s1", "s0"]
     assert all(line["address"] and line["en"] and line["zh"] for line in lines)
     assert "never-shown" not in str(lines)
-    assert society.admin.get("/audit", act="secret.set", thing="s3", actor=person.name)["lines"]
+    assert people_harness.admin.get("/audit", act="secret.set", thing="s3", actor=person.name)[
+        "lines"
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from danlu.engines.local.check import Abilities
-from tests.api.lab import Job, Lab
+from tests.api.harness import Harness, Job
 from tests.support.folders import open_python
 
 
@@ -49,10 +49,10 @@ def _python(text: str) -> list[str]:
     ids=lambda value: str(value)[:30],
 )
 def test_the_reason_names_what_happened(
-    lab: Lab, command: Any, reason: str, code: int, said: str
+    harness: Harness, command: Any, reason: str, code: int, said: str
 ) -> None:
-    job = lab.run(command)
-    assert (job["reason"], job["exit_code"]) == (reason, code), lab.log(job)
+    job = harness.run(command)
+    assert (job["reason"], job["exit_code"]) == (reason, code), harness.log(job)
     assert job["state"] == ("succeeded" if code == 0 else "failed")
     assert said in job["reason_en"]
     assert any("\u4e00" <= char <= "\u9fff" for char in job["reason_zh"])
@@ -61,24 +61,24 @@ def test_the_reason_names_what_happened(
         assert job["advice_zh"]
 
 
-def test_a_missing_working_directory_is_named(lab: Lab) -> None:
-    job = lab.run("true", workdir="/no/such/folder")
+def test_a_missing_working_directory_is_named(harness: Harness) -> None:
+    job = harness.run("true", workdir="/no/such/folder")
     assert job["reason"] == "workdir_missing"
     assert "/no/such/folder" in job["reason_en"]
 
 
-def test_the_line_of_the_log_that_shows_it_is_quoted(lab: Lab) -> None:
-    job = lab.run(_python("print('fine'); import no_such_module"))
+def test_the_line_of_the_log_that_shows_it_is_quoted(harness: Harness) -> None:
+    job = harness.run(_python("print('fine'); import no_such_module"))
     assert job["evidence"] == ["ModuleNotFoundError: No module named 'no_such_module'"]
 
 
-def test_what_went_to_stderr_alone_is_read_too(lab: Lab) -> None:
-    job = lab.run(_python("import no_such_module"), split_output=True)
+def test_what_went_to_stderr_alone_is_read_too(harness: Harness) -> None:
+    job = harness.run(_python("import no_such_module"), split_output=True)
     assert job["reason"] == "module_missing"
 
 
-def test_a_command_that_succeeds_has_succeeded_whatever_it_printed(lab: Lab) -> None:
-    job = lab.run("echo 'CUDA out of memory'; echo 'No space left on device' >&2")
+def test_a_command_that_succeeds_has_succeeded_whatever_it_printed(harness: Harness) -> None:
+    job = harness.run("echo 'CUDA out of memory'; echo 'No space left on device' >&2")
     assert (job["state"], job["reason"]) == ("succeeded", "completed")
 
 
@@ -87,39 +87,41 @@ def _shared_memory(abilities: Abilities) -> None:
         pytest.skip("without namespaces /dev/shm is the machine's, of the machine's size")
 
 
-def test_a_full_shared_memory_is_named_with_its_size(lab: Lab, abilities: Abilities) -> None:
+def test_a_full_shared_memory_is_named_with_its_size(
+    harness: Harness, abilities: Abilities
+) -> None:
     _shared_memory(abilities)
     command = "dd if=/dev/zero of=/dev/shm/x bs=1M count=16"
-    job = lab.run(command, memory="64M", shm="8M")
-    assert job["reason"] == "out_of_shared_memory", lab.log(job)
+    job = harness.run(command, memory="64M", shm="8M")
+    assert job["reason"] == "out_of_shared_memory", harness.log(job)
     assert "8M" in job["reason_en"]
     assert "8M" in job["reason_zh"]
     assert "shm" in job["advice_en"]
 
 
 def test_a_full_shared_memory_is_named_where_the_log_names_no_folder(
-    lab: Lab, abilities: Abilities
+    harness: Harness, abilities: Abilities
 ) -> None:
     _shared_memory(abilities)
     text = "open('/dev/shm/x', 'wb').write(bytes(16 << 20))"
-    job = lab.run(_python(text), memory="64M", shm="8M")
-    assert b"/dev/shm" not in lab.log(job)
-    assert job["reason"] == "out_of_shared_memory", lab.log(job)
+    job = harness.run(_python(text), memory="64M", shm="8M")
+    assert b"/dev/shm" not in harness.log(job)
+    assert job["reason"] == "out_of_shared_memory", harness.log(job)
 
 
 def test_a_full_shared_memory_is_not_blamed_for_what_the_log_says_of_a_disk(
-    lab: Lab, abilities: Abilities
+    harness: Harness, abilities: Abilities
 ) -> None:
     _shared_memory(abilities)
     fill = "head -c 16M /dev/zero > /dev/shm/x 2> /dev/null"
-    job = lab.run(f"{fill}; cp /dev/shm/x /dev/full", memory="64M", shm="8M")
-    assert job["reason"] == "disk_full", lab.log(job)
-    job = lab.run(f"{fill}; exit 3", memory="64M", shm="8M")
-    assert job["reason"] == "exit_code", lab.log(job)
+    job = harness.run(f"{fill}; cp /dev/shm/x /dev/full", memory="64M", shm="8M")
+    assert job["reason"] == "disk_full", harness.log(job)
+    job = harness.run(f"{fill}; exit 3", memory="64M", shm="8M")
+    assert job["reason"] == "exit_code", harness.log(job)
 
 
 def test_a_data_loader_that_dies_of_a_full_shared_memory_is_named(
-    lab: Lab, abilities: Abilities
+    harness: Harness, abilities: Abilities
 ) -> None:
     """As PyTorch's workers do: the file is made large first, the write into it is a SIGBUS."""
     _shared_memory(abilities)
@@ -127,27 +129,29 @@ def test_a_data_loader_that_dies_of_a_full_shared_memory_is_named(
         "import mmap, os; fd = os.open('/dev/shm/x', os.O_RDWR | os.O_CREAT);"
         " os.ftruncate(fd, 16 << 20); m = mmap.mmap(fd, 16 << 20); m[:] = bytes(16 << 20)"
     )
-    job = lab.run(_python(text), memory="64M", shm="8M")
-    assert (job["reason"], job["exit_code"]) == ("out_of_shared_memory", 135), lab.log(job)
+    job = harness.run(_python(text), memory="64M", shm="8M")
+    assert (job["reason"], job["exit_code"]) == ("out_of_shared_memory", 135), harness.log(job)
 
 
-def _out_of_memory(lab: Lab, **more: Any) -> Job:
-    return lab.run(_python("x = bytearray(512 << 20); print('survived')"), memory="64M", **more)
+def _out_of_memory(harness: Harness, **more: Any) -> Job:
+    return harness.run(_python("x = bytearray(512 << 20); print('survived')"), memory="64M", **more)
 
 
-def test_a_task_over_its_memory_is_named_with_its_limit(lab: Lab, abilities: Abilities) -> None:
-    if "memory" not in abilities.controllers:
-        pytest.skip("memory limits need a cgroup that the server may write")
-    job = _out_of_memory(lab)
-    assert job["reason"] == "out_of_memory", lab.log(job)
-    assert job["reason_en"] == "Out of memory: the task reached its limit of 64M"
-    assert lab.log(job) == b""
-
-
-def test_a_memory_failure_is_charged_to_the_jobs_own_retries(
-    lab: Lab, abilities: Abilities
+def test_a_task_over_its_memory_is_named_with_its_limit(
+    harness: Harness, abilities: Abilities
 ) -> None:
     if "memory" not in abilities.controllers:
         pytest.skip("memory limits need a cgroup that the server may write")
-    job = _out_of_memory(lab, retries=1)
+    job = _out_of_memory(harness)
+    assert job["reason"] == "out_of_memory", harness.log(job)
+    assert job["reason_en"] == "Out of memory: the task reached its limit of 64M"
+    assert harness.log(job) == b""
+
+
+def test_a_memory_failure_is_charged_to_the_jobs_own_retries(
+    harness: Harness, abilities: Abilities
+) -> None:
+    if "memory" not in abilities.controllers:
+        pytest.skip("memory limits need a cgroup that the server may write")
+    job = _out_of_memory(harness, retries=1)
     assert (job["reason"], job["attempt"]) == ("out_of_memory", 2)

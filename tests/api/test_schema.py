@@ -22,9 +22,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from danlu.api.app import create_app
-from danlu.api.services import Services
-from tests.api.lab import PATIENCE, Lab, client
-from tests.api.society import Society
+from danlu.services.services import Services
+from tests.api.harness import PATIENCE, Harness, client
+from tests.api.people_harness import PeopleHarness
 from tests.support.server import DanluServer
 
 bounded = settings(
@@ -36,13 +36,19 @@ bounded = settings(
 )
 fewer = settings(bounded, max_examples=max(4, bounded.max_examples // 3))
 few = settings(bounded, max_examples=4)
-OPEN = {"GET /api/v1/version", "POST /api/v1/login", "POST /api/v1/sign-up"}
+OPEN = {
+    "GET /danlu/v1/version",
+    "POST /danlu/v1/login",
+    "POST /danlu/v1/session",
+    "POST /danlu/v1/sign-up",
+}
 COSTLY = {
-    "POST /api/v1/backup",
-    "POST /api/v1/login",
-    "POST /api/v1/password",
-    "POST /api/v1/sign-up",
-    "POST /api/v1/users",
+    "POST /danlu/v1/backup",
+    "POST /danlu/v1/login",
+    "POST /danlu/v1/password",
+    "POST /danlu/v1/session",
+    "POST /danlu/v1/sign-up",
+    "POST /danlu/v1/users",
 }
 """Each costs what a password's hash is meant to cost, or more."""
 MARK = "zq7kept"
@@ -64,7 +70,7 @@ OPERATIONS: dict[str, Any] = {
     f"{operation.method.upper()} {operation.path}": operation
     for operation in (cast(Any, found).ok() for found in document.get_all_operations())
     # One ends the server, the other never ends.
-    if operation.path not in ("/api/v1/server/shutdown", "/api/v1/stream")
+    if operation.path not in ("/danlu/v1/server/shutdown", "/danlu/v1/stream")
 }
 
 
@@ -81,22 +87,22 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
 @pytest.fixture(scope="module")
 def known(fuzzed: DanluServer) -> list[str]:
     """References that mean something: a job that ended, one that is held, one of an array."""
-    lab = Lab(fuzzed)
-    ended = lab.run(f"echo {MARK}; echo world", name="done", env={MARK: "1"})
-    lab.submit(command="true", name="held", held=True)
-    lab.submit(command="true", name="many", held=True, array="0-1")
-    lab.http.put(f"/secrets/{MARK}", json={"value": MARK})
+    harness = Harness(fuzzed)
+    ended = harness.run(f"echo {MARK}; echo world", name="done", env={MARK: "1"})
+    harness.submit(command="true", name="held", held=True)
+    harness.submit(command="true", name="many", held=True, array="0-1")
+    harness.http.put(f"/secrets/{MARK}", json={"value": MARK})
     return [ended["id"], "done-1", "admin~done-1", "held-1", "many-1", "many-1.1"]
 
 
 @pytest.fixture(scope="module")
 def member(fuzzed: DanluServer, known: list[str]) -> str:
     """A token of somebody to whom nothing of the admin's belongs."""
-    society = Society(Lab(fuzzed))
-    society.admin.do("POST", "/groups", {"name": f"g{MARK}", "note": MARK})
-    society.admin.do("POST", "/users", {"name": f"u{MARK}", "groups": [f"g{MARK}"]})
-    token = society.with_token(society.person(), label="fuzz", expires_in=86400).token
-    society.close()
+    people_harness = PeopleHarness(Harness(fuzzed))
+    people_harness.admin.do("POST", "/groups", {"name": f"g{MARK}", "note": MARK})
+    people_harness.admin.do("POST", "/users", {"name": f"u{MARK}", "groups": [f"g{MARK}"]})
+    token = people_harness.with_token(people_harness.person(), label="fuzz", expires_in=86400).token
+    people_harness.close()
     return token
 
 
@@ -142,7 +148,7 @@ def test_a_member_is_answered_as_promised_and_shown_nothing_of_others(
         if MARK not in asked:
             assert MARK not in answer.text
         elif answer.status_code < 300:
-            # Cards and nodes tell who holds them; nothing else of another's is found.
+            # GPUs and nodes tell who holds them; nothing else of another's is found.
             assert not label.startswith("GET"), answer.text
 
     with requests.Session() as session:
@@ -192,7 +198,7 @@ def _tame(case: Case[Any], known: list[str]) -> None:
             parameters["ref"] = known[dice // 2 % (3 if ended else len(known))]
     if label.endswith("/wait") and not _refused_wait((case.query or {}).get("timeout")):
         case.query["timeout"] = 0.01
-    if label == "POST /api/v1/jobs":
+    if label == "POST /danlu/v1/jobs":
         _hold(case)
 
 
@@ -213,8 +219,8 @@ def _hold(case: Case[Any]) -> None:
 
 
 def test_no_job_of_chance_text_was_started(fuzzed: DanluServer) -> None:
-    lab = Lab(fuzzed)
-    jobs = lab.get("/jobs", limit=1000)["jobs"]
+    harness = Harness(fuzzed)
+    jobs = harness.get("/jobs", limit=1000)["jobs"]
     assert len(jobs) > 10, "the fuzzing got no job accepted: it tests less than it seems to"
     strange = [job for job in jobs if job["name"] not in ("done", "held", "many")]
     assert [job for job in strange if job["attempt"]] == []

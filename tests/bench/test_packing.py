@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from bench import packing
-from danlu.sched.api import CardState, NodeState, TaskShape
+from danlu.sched.api import GpuState, NodeState, TaskShape
 
 GIB = 2**30
 NODES = [
-    NodeState(f"n{at}", 16, 64 * GIB, 16, 64 * GIB, tuple(CardState(i, "T4") for i in range(4)))
+    NodeState(f"n{at}", 16, 64 * GIB, 16, 64 * GIB, tuple(GpuState(i, "T4") for i in range(4)))
     for at in range(6)
 ]
-PODS = [TaskShape(2, GIB, cards=1), TaskShape(1, GIB, share=500), TaskShape(4, GIB, cards=2)] * 8
+PODS = [TaskShape(2, GIB, gpus=1), TaskShape(1, GIB, share=500), TaskShape(4, GIB, gpus=2)] * 8
 
 
 def test_arrivals_are_every_pod_once_and_then_copies_up_to_the_limit() -> None:

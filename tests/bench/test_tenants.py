@@ -30,8 +30,8 @@ def test_private_easy_keeps_the_first_in_line_safe() -> None:
     assert easy([*jobs[:2], longer], 1).starts == [0, 100, 150]
 
 
-def test_time_in_which_the_first_waits_beside_scattered_free_cards_is_counted() -> None:
-    # Five and five of eight cards on two nodes: six are free, four of them are asked for.
+def test_time_in_which_the_first_waits_beside_scattered_free_gpus_is_counted() -> None:
+    # Five and five of eight GPUs on two nodes: six are free, four of them are asked for.
     jobs = [Tenanted(0, 100, 5, "a"), Tenanted(0, 200, 5, "a"), Tenanted(10, 10, 4, "a")]
     found = easy(jobs, 2)
     assert found.starts == [0, 0, 100]

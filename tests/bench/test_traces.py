@@ -58,8 +58,8 @@ def test_a_short_trace_has_windows_spread_evenly_over_it() -> None:
 
 
 def test_a_large_job_takes_whole_nodes_and_a_remainder() -> None:
-    assert [shape.cards for shape in gang(20)] == [8, 8, 4]
-    assert [shape.cards for shape in gang(8)] == [8]
+    assert [shape.gpus for shape in gang(20)] == [8, 8, 4]
+    assert [shape.gpus for shape in gang(8)] == [8]
 
 
 def test_the_tenants_are_those_of_the_experiment() -> None:

@@ -22,10 +22,10 @@ def tenanted(count: int, seed: int = 1) -> list[Tenanted]:
     random, now, jobs = Random(seed), 0, []
     for _ in range(count):
         now += int(random.expovariate(1 / 400))
-        cards = random.choice((1, 1, 1, 2, 4, 8))
+        gpus = random.choice((1, 1, 1, 2, 4, 8))
         run = max(1, int(random.lognormvariate(7, 1.5)))
-        jobs.append(Tenanted(now, run, cards, random.choice(("red", "blue", "blue"))))
-    return sorted(jobs, key=lambda job: (job.submit, job.run, job.cards))
+        jobs.append(Tenanted(now, run, gpus, random.choice(("red", "blue", "blue"))))
+    return sorted(jobs, key=lambda job: (job.submit, job.run, job.gpus))
 
 
 def as_swf(jobs: list[Rigid], path: Path, *header: str) -> Path:

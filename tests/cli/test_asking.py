@@ -18,7 +18,7 @@ def names(server: DanluServer, things: str) -> set[str]:
 def test_any_other_key_than_y_removes_nothing(server: DanluServer, key: str) -> None:
     server.cli("group", "add", "asked")
     with Person(server, "group", "remove", "asked") as person:
-        assert "its name is never given again" in person.read_until("[y/N]")
+        assert "the name cannot be reused" in person.read_until("[y/N]")
         person.type(key)
         person.read_until("Nothing was changed")
         assert person.end() == 1
@@ -40,7 +40,7 @@ def test_yes_and_scripts_are_not_asked(server: DanluServer) -> None:
     assert server.cli("group", "remove", "scripted").returncode == 0
     server.cli("group", "add", "certain")
     with Person(server, "group", "remove", "certain", "--yes") as person:
-        person.read_until("is removed")
+        person.read_until("removed")
         assert person.end() == 0
     assert not {"scripted", "certain"} & names(server, "groups")
 
@@ -53,7 +53,7 @@ def test_yes_and_scripts_are_not_asked(server: DanluServer) -> None:
         (("queue", "remove", "x"), "the queue x and its rules?"),
         (("queue", "merge", "x", "y"), "into y?"),
         (("volume", "remove", "x"), "its folder stays"),
-        (("secret", "rm", "x"), "cannot be had back"),
+        (("secret", "rm", "x"), "cannot be recovered"),
     ],
 )
 def test_so_does_everything_that_cannot_be_undone(

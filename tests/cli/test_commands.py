@@ -131,7 +131,7 @@ def test_jobs_are_listed_and_filtered(server: DanluServer, ended: dict[str, Any]
     assert text(server, "jobs", "-a", "--name", "ended", "--quiet") == "admin/ended-1\n"
     assert as_json(server, "jobs", "-s", "failed", "-n", "ended")["jobs"][0]["exit_code"] == 3
     assert as_json(server, "jobs", "-s", "running", "-n", "ended")["jobs"] == []
-    assert "more" in text(server, "jobs", "-a", "-l", "1")
+    assert "--limit 2" in text(server, "jobs", "-a", "-l", "1")
     bad = server.cli("jobs", "-s", "sleeping")
     assert bad.returncode == 2
     assert b"queued, starting, running" in bad.stderr
@@ -153,7 +153,7 @@ def test_a_job_is_shown_explained_and_its_history_told(
 def test_what_a_job_asked_for_is_shown(server: DanluServer) -> None:
     server.wait(server.submit(name="asked", command="true", gpus=1, count=2, cpus=3, memory="2G"))
     shown = text(server, "show", "asked-1")
-    for words in ("Tasks      2", "CPUs       3 for each task", "Memory     2G for each task"):
+    for words in ("Tasks      2", "CPUs       3 per task", "Memory     2G per task"):
         assert words in shown
 
 
@@ -162,7 +162,7 @@ def test_the_name_of_an_array_shows_its_first_job_and_says_so(server: DanluServe
     assert server.cli("wait", "some-1").returncode == 0
     for command in ("show", "why", "logs", "events"):
         whole = server.cli(command, "some-1")
-        assert b"some-1 is an array, this is admin/some-1.3" in whole.stderr
+        assert b"some-1 is an array; showing admin/some-1.3" in whole.stderr
         assert server.cli(command, "some-1.3").stderr == b""
 
 
@@ -170,20 +170,36 @@ def test_a_job_that_waits_is_explained_in_one_language(server: DanluServer) -> N
     held = server.submit(name="waits", command="true", gpus=4, held=True)
     logs = server.cli("logs", "waits-1")
     assert logs.returncode == 0 and logs.stdout == b""
-    assert b"waits in the queue and has printed nothing yet; danlu why" in logs.stderr
+    assert b"is waiting in the queue and has no output yet; see danlu why" in logs.stderr
     server.cli("drain", "n1", "n2")
     try:
         english, chinese = (
             text(server, "why", "waits-1"),
             text(server, "--lang", "zh", "why", "waits-1"),
         )
-        assert "taken out" in english and "已停用" in chinese
-        assert "drained" not in english + chinese
+        assert "drained" in english and "已停用" in chinese
+        assert "drained" not in chinese
         assert "等待" in text(server, "--lang", "zh", "show", "waits-1")
         assert "ago" not in english
     finally:
         server.cli("resume", "n1", "n2")
         server.cli("stop", held["id"])
+
+
+def test_the_reason_of_a_drained_node_is_shown_wherever_the_node_is(server: DanluServer) -> None:
+    job = server.submit(name="needs-n2", command="true", nodes={"only": ["n2"]}, held=True)
+    done = text(server, "drain", "n2", "--reason", "new  fan\non Friday")
+    assert "new fan on Friday" in done
+    try:
+        server.cli("release", "needs-n2-1")
+        for words in (("nodes",), ("gpus",), ("top",), ("why", "needs-n2-1"), ("audit",)):
+            assert "new fan on Friday" in text(server, *words), words
+            assert "new fan on Friday" in text(server, "--lang", "zh", *words), words
+        assert text(server, "resume", "n2") == "n2 resumed\n"
+        assert "fan" not in text(server, "nodes")
+    finally:
+        server.cli("resume", "n2")
+        server.wait(job)
 
 
 def test_what_would_start_now_is_told_once(server: DanluServer) -> None:
@@ -269,6 +285,39 @@ def test_a_job_is_run_again_and_cloned_with_changes(server: DanluServer, tmp_pat
     assert text(server, "submit", str(target)) == "admin/base-4  queued\n"
 
 
+def test_a_clone_with_more_gpus_keeps_their_model_and_gets_what_goes_with_them(
+    server: DanluServer,
+) -> None:
+    def cloned(ref: str, *settings: str) -> dict[str, Any]:
+        words = [word for setting in settings for word in ("--set", setting)]
+        made = as_json(server, "clone", ref, "--set", "held=true", *words)["jobs"][0]
+        found: dict[str, Any] = server.get(f"/jobs/{made['id']}")["spec"]
+        return {key: found.get(key) for key in ("gpus", "cpus", "memory", "shm")}
+
+    def asked(**job: Any) -> dict[str, Any]:
+        made = server.submit(command="true", held=True, **job)
+        found: dict[str, Any] = server.get(f"/jobs/{made['id']}")["spec"]
+        return {key: found.get(key) for key in ("gpus", "cpus", "memory", "shm")}
+
+    one = {"count": 1, "model": "A100"}
+    server.submit(name="plain", command="true", gpus=one, held=True)
+    assert cloned("plain-1", "gpus=4") == asked(gpus={"count": 4, "model": "A100"})
+    assert cloned("plain-1", "gpus=0.5") == asked(gpus={"fraction": 0.5, "model": "A100"})
+    assert cloned("plain-1", "gpus=2:RTX3090") == asked(gpus="2:RTX3090")
+    assert cloned("plain-1", "cpus=2") == asked(gpus=one, cpus=2)
+    assert cloned("plain-1", "memory=4G") == asked(gpus=one, memory="4G")
+    assert cloned("plain-1", "env.LR=1") == asked(gpus=one)
+    server.submit(name="own", command="true", gpus=one, cpus=3, memory="7G", shm="1G", held=True)
+    own = {"cpus": 3, "memory": "7G", "shm": "1G"}
+    assert cloned("own-1", "gpus=4") == asked(gpus={"count": 4, "model": "A100"}, **own)
+    worker = {"command": "true", "gpus": one, "count": 2}
+    server.submit(name="gang", roles={"worker": worker, "ps": {"command": "true"}}, held=True)
+    made = as_json(server, "clone", "gang-1", "--set", "held=true", "--set", "roles.worker.gpus=2")
+    roles = server.get(f"/jobs/{made['jobs'][0]['id']}")["spec"]["roles"]
+    assert roles["worker"]["gpus"] == {"count": 2, "model": "A100"}
+    assert roles["worker"]["cpus"] == asked(gpus={"count": 2, "model": "A100"})["cpus"]
+
+
 def test_a_clone_is_edited_before_it_is_submitted(server: DanluServer, tmp_path: Path) -> None:
     server.submit(name="edit", command=["true"])
     editor = tmp_path / "editor"
@@ -277,7 +326,7 @@ def test_a_clone_is_edited_before_it_is_submitted(server: DanluServer, tmp_path:
     said = text(server, "clone", "edit-1", "--edit", env={"EDITOR": str(editor), "VISUAL": ""})
     assert said == "admin/edited-1  queued\n"
     unchanged = server.cli("clone", "edit-1", "--edit", env={"EDITOR": "true", "VISUAL": ""})
-    assert b"Nothing was changed" in unchanged.stderr
+    assert b"No changes" in unchanged.stderr
     editor.write_text('#!/bin/sh\necho "gpus: lots" >> "$1"\n')
     broken = server.cli("clone", "edit-1", "--edit", env={"EDITOR": str(editor), "VISUAL": ""})
     assert broken.returncode == 2
@@ -287,7 +336,7 @@ def test_a_clone_is_edited_before_it_is_submitted(server: DanluServer, tmp_path:
 
 
 def test_a_secret_reaches_the_job_that_names_it_and_never_comes_back(server: DanluServer) -> None:
-    assert "is set" in text(server, "secret", "set", "wandb", input=b"s3cret\n")
+    assert "saved" in text(server, "secret", "set", "wandb", input=b"s3cret\n")
     assert text(server, "secret", "list") == "wandb\n"
     done = server.cli("run", "--secret", "KEY=wandb", "--", "sh", "-c", "test $KEY = s3cret")
     assert done.returncode == 0
@@ -303,7 +352,7 @@ def test_nodes_and_gpus_are_listed(server: DanluServer) -> None:
     assert "n1" in nodes
     assert "4 x RTX3090" in nodes
     assert "A100: " in text(server, "gpus")
-    assert {card["model"] for card in as_json(server, "gpus")["gpus"]} == {"RTX3090", "A100"}
+    assert {gpu["model"] for gpu in as_json(server, "gpus")["gpus"]} == {"RTX3090", "A100"}
     assert len(as_json(server, "nodes")["nodes"]) == 2
 
 

@@ -30,28 +30,28 @@ def danlu(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["runn"], "did you mean run?"),
-        (["qqqq"], "no command 'qqqq'"),
+        (["runn"], "did you mean danlu run?"),
+        (["qqqq"], "Unknown command 'qqqq'"),
         (["jobs", "--ownr", "x"], "did you mean --owner?"),
-        (["jobs", "extra"], "'extra' is one word too many"),
-        (["show"], "missing: JOB"),
-        (["jobs", "-l", "x"], "not a whole number"),
+        (["jobs", "extra"], "Unexpected argument 'extra'"),
+        (["stop"], "Missing argument: JOB"),
+        (["jobs", "-l", "x"], "not an integer"),
         (["quota", "set", "user", "x", "--gpus", "many"], "as 4 or 0.5"),
         (["quota", "set", "user", "x", "--model", "A100=nan"], "as 4 or 0.5"),
-        (["run"], "No command to run"),
-        (["submit"], "name a job file"),
+        (["run"], "No command"),
+        (["submit"], "give a job file"),
         (["exec", "mnist-1"], "danlu exec JOB -- "),
-        (["user", "qqqq"], "There is no danlu user qqqq; there is: list, show, add"),
-        (["user", "show"], "missing: list | show NAME"),
-        (["context", "qqqq"], "there is: list, use, remove"),
-        (["--lang", "fr", "jobs"], "--lang 'fr': write zh or en"),
+        (["user", "qqqq"], "Unknown command danlu user qqqq; available: list, show, add"),
+        (["user", "show"], "Missing argument: [list] | show NAME"),
+        (["context", "qqqq"], "available: list, use, remove"),
+        (["--lang", "fr", "jobs"], "--lang 'fr': must be zh or en"),
         (["submit", "a.yaml", "--", "ls"], "not both"),
-        (["run", "--tty", "--no-tty", "ls"], "exclude each other"),
+        (["run", "--tty", "--no-tty", "ls"], "cannot be combined"),
         (["run", "--tty", "ls"], "not a terminal"),
-        (["run", "--patience", "soon", "ls"], "not a time"),
+        (["run", "--patience", "soon", "ls"], "not a duration"),
         (["completion", "tcsh"], "bash, zsh, fish"),
-        (["--nonsense"], "no option --nonsense"),
-        (["jobs", "--server", "ftp://x", "--token", "t"], "no server's address"),
+        (["--nonsense"], "Unknown option --nonsense"),
+        (["jobs", "--server", "ftp://x", "--token", "t"], "not a server address"),
     ],
 )
 def test_bad_usage_ends_with_2_and_says_what_to_do(words: list[str], said: str) -> None:
@@ -73,7 +73,7 @@ def test_a_name_that_is_empty_names_no_job(command: str) -> None:
 def test_what_cannot_be_a_token_is_told_as_such(token: str) -> None:
     done = danlu("jobs", "--token", token, DANLU_SERVER="http://127.0.0.1:1")
     assert done.returncode == 4
-    assert "This is no token" in done.stderr
+    assert "Invalid token" in done.stderr
 
 
 def test_without_a_server_it_says_how_to_get_one() -> None:
@@ -100,13 +100,13 @@ def answers(content: bytes) -> Any:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"SSH-2.0-OpenSSH\r\n", "no Danlu server"),
-        (answer(b"<html>hello</html>"), "no Danlu server"),
-        (answer(b"moved", "302 Found"), "no Danlu server"),
+        (b"SSH-2.0-OpenSSH\r\n", "Not a Danlu server"),
+        (answer(b"<html>hello</html>"), "Not a Danlu server"),
+        (answer(b"moved", "302 Found"), "Not a Danlu server"),
         (answer(b"gateway broke", "502 Bad Gateway"), "gateway broke"),
         (answer(b"", "500 Internal Server Error"), "HTTP 500"),
-        (answer(b"[" * 100_000), "no Danlu server"),
-        (b"", "broke off"),
+        (answer(b"[" * 100_000), "Not a Danlu server"),
+        (b"", "lost"),
     ],
 )
 def test_a_server_that_answers_nonsense_is_told_about(content: bytes, said: str) -> None:
@@ -115,6 +115,38 @@ def test_a_server_that_answers_nonsense_is_told_about(content: bytes, said: str)
     assert done.returncode == 1
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("status", ["401 X", "403 X", "404 Not Found", "405 X", "422 X"])
+@pytest.mark.parametrize("body", [b"<html><h1>Not Found</h1>", b'{"detail": "Not Found"}', b""])
+def test_another_web_server_is_named_instead_of_its_page(status: str, body: bytes) -> None:
+    with serving(answers(answer(body, status))) as server:
+        done = danlu("show", "a-1", DANLU_SERVER=server.url, DANLU_TOKEN="t")
+    assert done.returncode == 1, "not the code for a missing job"
+    assert "Not a Danlu server" in done.stderr
+    assert server.url in done.stderr
+    assert "<" not in done.stderr
+    assert "Not Found" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "source"),
+    [
+        ([], {"DANLU_TOKEN": "old"}, "DANLU_TOKEN"),
+        (["--token", "old"], {}, "--token"),
+        (["--token", "old"], {"DANLU_TOKEN": "older"}, "--token"),
+    ],
+)
+def test_an_invalid_token_is_told_with_where_it_came_from(
+    words: list[str], env: dict[str, str], source: str
+) -> None:
+    body = b'{"error": {"code": "not_signed_in", "message_en": "no", "message_zh": "n"}}'
+    with serving(answers(answer(body, "401 X"))) as server:
+        done = danlu("jobs", *words, DANLU_SERVER=server.url, **env)
+        zh = danlu("--lang", "zh", "jobs", *words, DANLU_SERVER=server.url, **env)
+    assert done.returncode == 4
+    assert f"The token came from {source}" in done.stderr
+    assert f"令牌来自 {source}" in zh.stderr
 
 
 def test_a_server_without_tls_and_certificates_that_cannot_be_used_are_told_apart() -> None:
@@ -127,8 +159,8 @@ def test_a_server_without_tls_and_certificates_that_cannot_be_used_are_told_apar
         plain = danlu("jobs", DANLU_SERVER=url, DANLU_TOKEN="t")
         missing = danlu("jobs", DANLU_SERVER=url, DANLU_TOKEN="t", DANLU_CA_FILE="/nonexistent")
     assert plain.returncode == missing.returncode == 1
-    assert "speaks no TLS" in plain.stderr and "danlu up" not in plain.stderr
-    assert "DANLU_CA_FILE cannot be used: No such file" in missing.stderr
+    assert "does not use TLS" in plain.stderr and "danlu up" not in plain.stderr
+    assert "DANLU_CA_FILE: No such file" in missing.stderr
 
 
 def test_an_answer_of_another_shape_is_our_mistake_and_no_traceback() -> None:
@@ -223,6 +255,6 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
 
 def test_the_language_follows_the_locale() -> None:
     assert "没有命令" in danlu("qqqq", LANG="zh_CN.UTF-8").stderr
-    assert "no command" in danlu("qqqq", LANG="de_DE.UTF-8").stderr
-    assert "no command" in danlu("qqqq", LANG="zh_CN.UTF-8", LC_ALL="C.UTF-8").stderr
+    assert "Unknown command" in danlu("qqqq", LANG="de_DE.UTF-8").stderr
+    assert "Unknown command" in danlu("qqqq", LANG="zh_CN.UTF-8", LC_ALL="C.UTF-8").stderr
     assert "没有命令" in danlu("qqqq", LANG="C", DANLU_LANG="zh").stderr

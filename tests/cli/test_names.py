@@ -36,7 +36,7 @@ def test_a_name_with_a_slash_is_refused_as_a_name(
 ) -> None:
     done = server.cli(*(word.format("a/b") for word in act))
     assert done.returncode == 2, done
-    assert "'a/b' is not a name" in done.stderr.decode()
+    assert "'a/b' is not a valid name" in done.stderr.decode()
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a?b", "a#b", "a b", "视觉", "a%2Fb", "../jobs"])
@@ -44,7 +44,7 @@ def test_so_is_anything_else_that_cannot_be_one(server: DanluServer, name: str) 
     for words in (("queue", "set", name), ("volume", "show", name), ("secret", "rm", name)):
         done = server.cli(*words)
         assert done.returncode == 2, done
-        assert f"{name!r} is not a name" in done.stderr.decode()
+        assert f"{name!r} is not a valid name" in done.stderr.decode()
     zh = server.cli("--lang", "zh", "queue", "set", name)
     assert f"{name!r} 不是名称" in zh.stderr.decode()
 

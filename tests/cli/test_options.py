@@ -72,11 +72,11 @@ def test_a_mistake_is_named(words: list[str], key: str) -> None:
 
 
 def test_too_few_and_too_many_words_are_mistakes() -> None:
-    show = find("show")
-    assert show is not None
+    clone = find("clone")
+    assert clone is not None
     for words, key in ([], "usage.too_few"), (["a", "b"], "usage.too_many"):
         with pytest.raises(UsageError) as caught:
-            parse(show, words, COMMON)
+            parse(clone, words, COMMON)
         assert caught.value.key == key
 
 

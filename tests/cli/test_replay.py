@@ -42,7 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
 
 @pytest.fixture(scope="module")
 def picture(server: DanluServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two jobs leave two cards free on each node; one needs four on one node; one is held."""
+    """Two jobs leave two GPUs free on each node; one needs four on one node; one is held."""
     small: dict[str, Any] = {"gpus": 2, "cpus": 1, "memory": "1G"}
     secret = {"command": "sleep 1000 # hush", "env": {"WORD": "hush-hush"}}
     for _ in range(2):
@@ -84,9 +84,9 @@ def test_what_is_replayed_is_what_the_server_says(server: DanluServer, picture: 
     told = done.stdout.decode()
     why = server.get("/jobs/large-1/why")
     assert f"admin/large-1: {why['sentence_en']}" in told
-    assert "2 x 2 cards, distributed: starts now on n1, n2" in told
-    assert "admin/kept-1: Held until somebody releases it" in told
-    assert "nodes 2, running 2, waiting 2" in told
+    assert "2 x 2 GPUs, distributed: starts now on n1, n2" in told
+    assert "admin/kept-1: Held until it is released" in told
+    assert "2 nodes, 2 running, 2 waiting" in told
 
 
 def test_one_job_and_the_language_can_be_chosen(picture: Path) -> None:
@@ -106,23 +106,23 @@ def test_it_reads_standard_input_and_answers_in_json(picture: Path) -> None:
 def test_what_could_start_is_told_with_its_place(picture: Path, tmp_path: Path) -> None:
     values = json.loads(picture.read_text())
     for node in values["snapshot"]["nodes"]:
-        node["cards"] = [{**card, "free": 1000} for card in node["cards"]]
+        node["gpus"] = [{**gpu, "free": 1000} for gpu in node["gpus"]]
     values["snapshot"]["running"] = []
     file = tmp_path / "empty.json"
     file.write_text(json.dumps(values))
     told = replay(file).stdout.decode()
-    assert "admin/large-1: Starts now on n1, cards 0–3" in told
+    assert "admin/large-1: Starts now on n1, GPUs 0–3" in told
 
 
 def _broken(picture: Path) -> Iterator[tuple[str, str]]:
     values = json.loads(picture.read_text())
-    yield "not even json", "is not what `danlu snapshot` writes"
+    yield "not even json", "is not a snapshot from `danlu snapshot`"
     yield json.dumps({"some": "file"}), 'there is no "danlu": "snapshot" in it'
     yield json.dumps({**values, "version": 7}), "its version is 7"
     values["snapshot"]["nodes"] = 3
-    yield json.dumps(values), "is not what `danlu snapshot` writes"
+    yield json.dumps(values), "is not a snapshot from `danlu snapshot`"
     values["snapshot"]["nodes"] = ["n1"]
-    yield json.dumps(values), "is not what `danlu snapshot` writes"
+    yield json.dumps(values), "is not a snapshot from `danlu snapshot`"
 
 
 def test_a_bad_file_is_told_and_ends_with_2(picture: Path, tmp_path: Path) -> None:
@@ -136,4 +136,4 @@ def test_a_bad_file_is_told_and_ends_with_2(picture: Path, tmp_path: Path) -> No
     assert replay(tmp_path / "none.json").returncode == 2
     done = replay(picture, "--job", "nobody/x-1")
     assert done.returncode == 2
-    assert b"no such job waits" in done.stderr
+    assert b"no such waiting job" in done.stderr

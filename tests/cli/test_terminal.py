@@ -58,7 +58,7 @@ def test_control_c_asks_and_d_leaves_the_job_running(server: DanluServer) -> Non
         person.type("\x03")
         person.read_until("[d]etach")
         person.type("d")
-        person.read_until("goes on")
+        person.read_until("keeps running")
         assert person.end() == 0
     server.cli("stop", "--now", server.goes_on("asked-d")["ref"])
 
@@ -69,7 +69,7 @@ def test_control_c_asks_and_any_other_key_stays(server: DanluServer) -> None:
         person.type("\x03")
         person.read_until("any other key")
         person.type("x")
-        person.read_until("Going on")
+        person.read_until("Continuing")
         person.type("still here\r")
         person.read_until("got still here")
         assert person.end() == 0
@@ -101,7 +101,7 @@ def test_enter_tilde_point_leaves(server: DanluServer) -> None:
         person.type("~?")
         person.read_until("types a tilde")
         person.type("~.")
-        person.read_until("goes on")
+        person.read_until("keeps running")
         assert person.end() == 0
         assert person.echoes()
     server.cli("stop", "--now", server.get("/jobs?name=tilde")["jobs"][0]["ref"])
@@ -124,7 +124,7 @@ def test_without_a_tty_control_c_asks_as_well(server: DanluServer) -> None:
         person.type("\x03")
         person.read_until("[s]top")
         person.type("x")
-        person.read_until("Going on")
+        person.read_until("Continuing")
         person.type("\x03")
         person.read_until("[s]top")
         person.type("s")

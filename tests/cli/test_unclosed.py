@@ -25,5 +25,5 @@ def test_what_is_not_closed_is_told_with_its_own_line(
     path.write_text(text)
     done = server.cli("submit", str(path))
     assert done.returncode == 2
-    assert f"{path}:{line}: This is not valid YAML" in done.stderr.decode()
+    assert f"{path}:{line}: Invalid YAML" in done.stderr.decode()
     assert "id:" not in done.stderr.decode(), "nobody wrote that"

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from danlu.engines.api import Engine
-from tests.containers import worlds
-from tests.engines.world import World
+from tests.containers import harnesses
+from tests.engines.harness import EngineHarness
+from tests.engines.local_harness import LocalHarness
 from tests.support.containers import ContainerDaemon, docker, podman
 from tests.support.registry import Registry
 
@@ -36,20 +37,20 @@ def podman_daemon(registry: Registry) -> Iterator[ContainerDaemon]:
 def _running(daemon: ContainerDaemon) -> Iterator[ContainerDaemon]:
     try:
         daemon.start()
-        yield worlds.with_image(daemon)
+        yield harnesses.with_image(daemon)
     finally:
         daemon.remove()
 
 
 @pytest.fixture
 def make(daemon: ContainerDaemon) -> Callable[[Path], Engine]:
-    return worlds.maker(daemon)
+    return harnesses.maker(daemon)
 
 
 @pytest.fixture
-async def world(make: Callable[[Path], Engine], tmp_path: Path) -> AsyncIterator[World]:
-    world = World(make, tmp_path)
-    await world.start()
-    worlds.contain(world)
-    yield world
-    await world.close()
+async def harness(make: Callable[[Path], Engine], tmp_path: Path) -> AsyncIterator[EngineHarness]:
+    harness = LocalHarness(make, tmp_path)
+    await harness.start()
+    harnesses.contain(harness)
+    yield harness
+    await harness.close()

@@ -13,7 +13,8 @@ from danlu.engines.api import Engine, HostMount, TaskRef
 from danlu.engines.local.config import ContainerConfig
 from tests.engines.conformance.talking import heard
 from tests.engines.conftest import local
-from tests.engines.world import JOB, World, argv, shell
+from tests.engines.harness import JOB, argv, shell
+from tests.engines.local_harness import LocalHarness
 from tests.support.daemons import BUSYBOX
 
 
@@ -21,22 +22,22 @@ async def main(socket: str, base: Path) -> dict[str, Any]:
     def make(data: Path) -> Engine:
         return local(data, containers=ContainerConfig("podman", socket))
 
-    world = World(make, base)
-    await world.start()
+    harness = LocalHarness(make, base)
+    await harness.start()
     home = base / "home"
     home.mkdir()
-    world.every = {
+    harness.every = {
         "image": BUSYBOX,
         "mounts": (HostMount("userhome", str(home), "/userhome"),),
     }
     text = r"echo mine > /userhome/file; printf '\377\000'; exit 3"
-    task, log = await world.run(shell(text))
-    running = await world.begin(argv("sleep", "600"))
-    duplex = await world.engine.exec(TaskRef(running, 0, JOB), ["cat", "/proc/1/comm"], None)
+    task, log = await harness.run(shell(text))
+    running = await harness.begin(argv("sleep", "600"))
+    duplex = await harness.engine.exec(TaskRef(running, 0, JOB), ["cat", "/proc/1/comm"], None)
     seen = await heard(duplex)
-    await world.restart()
-    (stopped,) = await world.stop(running, 60)
-    await world.close()
+    await harness.restart()
+    (stopped,) = await harness.stop(running, 60)
+    await harness.close()
     return {
         "code": task.exit_code,
         "detail": task.detail,

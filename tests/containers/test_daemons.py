@@ -12,10 +12,19 @@ import pytest
 
 from danlu.engines.api import Phase, TaskRef
 from danlu.engines.local.container.plan import container_name
-from tests.containers import worlds
+from tests.containers import harnesses
 from tests.engines.conftest import keeper_of
-from tests.engines.world import JOB, PATIENCE, World, argv, eventually, processes_with, shell, token
+from tests.engines.harness import (
+    JOB,
+    PATIENCE,
+    EngineHarness,
+    argv,
+    eventually,
+    shell,
+    token,
+)
 from tests.support.containers import ContainerDaemon, docker
+from tests.support.processes import processes_with
 
 BYTES = r"printf '\377\000\r\n\376'"
 
@@ -34,20 +43,20 @@ def is_counted(log: bytes) -> bool:
 
 
 @pytest.fixture
-async def live(docker_daemon: ContainerDaemon, tmp_path: Path) -> AsyncIterator[World]:
-    async with worlds.opened(docker_daemon, tmp_path) as world:
-        yield world
+async def live(docker_daemon: ContainerDaemon, tmp_path: Path) -> AsyncIterator[EngineHarness]:
+    async with harnesses.opened(docker_daemon, tmp_path) as harness:
+        yield harness
 
 
 @pytest.fixture
-async def podmans(podman_daemon: ContainerDaemon, tmp_path: Path) -> AsyncIterator[World]:
-    async with worlds.opened(podman_daemon, tmp_path) as world:
-        yield world
+async def podmans(podman_daemon: ContainerDaemon, tmp_path: Path) -> AsyncIterator[EngineHarness]:
+    async with harnesses.opened(podman_daemon, tmp_path) as harness:
+        yield harness
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 async def test_with_live_restore_a_restarted_daemon_costs_no_byte(
-    live: World, docker_daemon: ContainerDaemon, how: signal.Signals
+    live: EngineHarness, docker_daemon: ContainerDaemon, how: signal.Signals
 ) -> None:
     go_on = live.outside / "go"
     attempt = await live.begin(shell(count_to(1000, go_on)))
@@ -63,7 +72,7 @@ async def test_with_live_restore_a_restarted_daemon_costs_no_byte(
 
 
 async def test_with_live_restore_a_task_may_end_while_the_daemon_is_away(
-    live: World, docker_daemon: ContainerDaemon
+    live: EngineHarness, docker_daemon: ContainerDaemon
 ) -> None:
     name = token()
     attempt = await live.begin(shell(f"echo up; sleep {name} & read x; exit 5"))
@@ -79,11 +88,11 @@ async def test_with_live_restore_a_task_may_end_while_the_daemon_is_away(
     await eventually(lambda: not processes_with(name))
     for each in (attempt, other):
         await live.engine.forget(each)
-    await worlds.no_containers(docker_daemon)
+    await harnesses.no_containers(docker_daemon)
 
 
 async def test_podmans_service_may_come_and_go(
-    podmans: World, podman_daemon: ContainerDaemon
+    podmans: EngineHarness, podman_daemon: ContainerDaemon
 ) -> None:
     go_on = podmans.outside / "go"
     attempt = await podmans.begin(shell(count_to(10, go_on)))
@@ -101,15 +110,15 @@ async def test_without_live_restore_a_restart_ends_the_container_and_that_is_sai
     daemon = docker()
     try:
         await asyncio.to_thread(daemon.start)
-        worlds.with_image(daemon)
-        async with worlds.opened(daemon, tmp_path) as world:
-            attempt = await world.begin(shell("echo up; sleep 600"))
-            await world.printed(attempt, b"up")
+        harnesses.with_image(daemon)
+        async with harnesses.opened(daemon, tmp_path) as harness:
+            attempt = await harness.begin(shell("echo up; sleep 600"))
+            await harness.printed(attempt, b"up")
             await asyncio.to_thread(daemon.restart)
-            (task,) = await world.ended(attempt)
+            (task,) = await harness.ended(attempt)
             assert (task.phase, task.signal, task.hint) == (Phase.EXITED, 9, "container_ended")
-            assert (await world.output(attempt)).startswith(b"up\n[danlu] ")
-            again, log = await world.run(shell("echo again"))
+            assert (await harness.output(attempt)).startswith(b"up\n[danlu] ")
+            again, log = await harness.run(shell("echo again"))
             assert (again.exit_code, log) == (0, b"again\n")
     finally:
         await asyncio.to_thread(daemon.remove)
@@ -120,13 +129,13 @@ async def test_a_container_removed_by_hand_is_told_from_a_command_that_was_kille
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     daemon: ContainerDaemon = request.getfixturevalue(f"{kind}_daemon")
-    async with worlds.opened(daemon, tmp_path) as world:
-        attempt = await world.begin(shell("echo up; sleep 600"))
-        await world.printed(attempt, b"up")
+    async with harnesses.opened(daemon, tmp_path) as harness:
+        attempt = await harness.begin(shell("echo up; sleep 600"))
+        await harness.printed(attempt, b"up")
         await asyncio.to_thread(daemon.api().remove, container_name(attempt, 0))
-        (task,) = await world.ended(attempt)
+        (task,) = await harness.ended(attempt)
         assert (task.signal, task.hint) == (9, "container_ended")
-        killed, _ = await world.run(shell("kill -9 $$"))
+        killed, _ = await harness.run(shell("kill -9 $$"))
         assert (killed.signal, killed.hint) == (9, "")
 
 
@@ -135,19 +144,19 @@ async def test_a_killed_keeper_leaves_no_container(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     daemon: ContainerDaemon = request.getfixturevalue(f"{kind}_daemon")
-    async with worlds.opened(daemon, tmp_path) as world:
+    async with harnesses.opened(daemon, tmp_path) as harness:
         name = token()
-        attempt = await world.begin(argv("sleep", name))
+        attempt = await harness.begin(argv("sleep", name))
         await eventually(lambda: processes_with(name))
-        os.kill(keeper_of(world, attempt), signal.SIGKILL)
-        (task,) = await world.ended(attempt)
+        os.kill(keeper_of(harness, attempt), signal.SIGKILL)
+        (task,) = await harness.ended(attempt)
         assert task.phase is Phase.LOST
         assert not processes_with(name)
-        await worlds.no_containers(daemon)
+        await harnesses.no_containers(daemon)
 
 
-async def eventually_longer(world: World, attempt: str, size: int) -> None:
+async def eventually_longer(harness: EngineHarness, attempt: str, size: int) -> None:
     async with asyncio.timeout(PATIENCE):
         ref = TaskRef(attempt, 0, JOB)
-        while not await world.engine.log_grew(ref, "out", size, 1.0):
+        while not await harness.engine.log_grew(ref, "out", size, 1.0):
             pass

@@ -22,9 +22,14 @@ def daemon(request: pytest.FixtureRequest) -> ContainerDaemon:
     return found
 
 
+AWAY = f"127.0.0.1:{free_port()}"
+"""A registry the admin allows, where nobody answers."""
+
+
 def config(daemon: ContainerDaemon, registry: Registry) -> str:
     return (
         f'[engine]\ncontainers = "{daemon.kind}"\ncontainer_socket = "{daemon.socket}"\n'
+        f'images_from = ["configured", "public", "{AWAY}"]\n'
         f'[registries."{registry.host}"]\nplain_http = true\n'
     )
 
@@ -87,7 +92,7 @@ def test_an_image_that_is_nowhere_is_told_with_its_cause(
 
 @pytest.mark.parametrize("daemon", ["docker"], indirect=True)
 def test_a_registry_that_is_away_is_tried_again_but_not_for_ever(server: DanluServer) -> None:
-    job = server.submit(image=f"127.0.0.1:{free_port()}/x:1", command="true")
+    job = server.submit(image=f"{AWAY}/x:1", command="true")
     ended = server.wait(job, timeout=300)
     assert (ended["state"], ended["reason"]) == ("failed", "registry_unreachable")
     assert ended["attempt"] == 4
@@ -99,7 +104,7 @@ def test_a_name_that_no_image_can_have_is_refused_at_once(server: DanluServer) -
         server.submit(image="PyTorch:2.4", command="true")
     assert caught.value.code == 422
     text = caught.value.read().decode()
-    assert "small letters" in text
+    assert "in lower case" in text
     assert "PyTorch:2.4" in text
 
 

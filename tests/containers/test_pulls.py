@@ -15,9 +15,10 @@ from danlu.engines.local.config import Registry as RegistryConfig
 from danlu.engines.local.container.pulls import Progress, Pull
 from danlu.engines.local.container.wire import Wire
 from danlu.engines.local.engine import LocalEngine
-from tests.containers import worlds
+from tests.containers import harnesses
 from tests.engines.conftest import local
-from tests.engines.world import World, eventually, shell
+from tests.engines.harness import eventually, shell
+from tests.engines.local_harness import LocalHarness
 from tests.support.containers import ContainerDaemon, bare_image
 from tests.support.registry import PASSWORD, USER, Registry, large_layer, layer
 from tests.support.server import free_port
@@ -66,7 +67,7 @@ def nothing(_: ImageProgress) -> None:
 
 async def cause(engine: LocalEngine, image: str) -> NoImage:
     with pytest.raises(NoImage) as caught:
-        await engine.prepare_image(image, nothing)
+        await engine.prepare_image("n1", image, nothing)
     return caught.value
 
 
@@ -83,17 +84,17 @@ async def test_an_image_behind_a_password_is_pulled_and_runs(
         return local(data, containers=config)
 
     daemon.drop_image(image)
-    world = World(make, tmp_path)
-    await world.start()
-    worlds.contain(world)
-    world.every["image"] = image
+    harness = LocalHarness(make, tmp_path)
+    await harness.start()
+    harnesses.contain(harness)
+    harness.every["image"] = image
     try:
-        assert isinstance(world.engine, LocalEngine)
-        await world.engine.prepare_image(image, nothing)
-        task, log = await world.run(shell("cat /note; echo; echo $FROM_IMAGE"))
+        assert isinstance(harness.engine, LocalEngine)
+        await harness.engine.prepare_image("n1", image, nothing)
+        task, log = await harness.run(shell("cat /note; echo; echo $FROM_IMAGE"))
         assert (task.exit_code, log) == (0, b"guarded\nyes\n")
     finally:
-        await world.close()
+        await harness.close()
 
 
 async def test_without_the_password_it_is_denied(engine: Make, guarded: Registry) -> None:
@@ -131,8 +132,8 @@ async def test_an_image_that_is_there_needs_no_registry(
     engine: Make, daemon: ContainerDaemon
 ) -> None:
     daemon.import_image("mine:3", bare_image())
-    await (await engine()).prepare_image("mine:3", nothing)
-    await (await engine(pull="always")).prepare_image("mine:3", nothing)
+    await (await engine()).prepare_image("n1", "mine:3", nothing)
+    await (await engine(pull="always")).prepare_image("n1", "mine:3", nothing)
 
 
 async def test_a_mirror_gives_images_of_the_registry_it_mirrors(
@@ -142,8 +143,8 @@ async def test_a_mirror_gives_images_of_the_registry_it_mirrors(
     away = RegistryConfig(f"127.0.0.1:{free_port()}", mirror_of=("docker.io",), plain_http=True)
     mirror = RegistryConfig(registry.host, mirror_of=("docker.io",), plain_http=True)
     found = await engine(away, mirror)
-    await found.prepare_image("from-afar:1", nothing)
-    await found.prepare_image("from-afar:1", nothing)
+    await found.prepare_image("n1", "from-afar:1", nothing)
+    await found.prepare_image("n1", "from-afar:1", nothing)
     assert daemon.has_image(f"{registry.host}/library/from-afar:1")
 
 
@@ -153,7 +154,7 @@ async def test_an_image_may_be_named_by_its_digest(
     digest = registry.add("exact", [bare_image(), layer(note=daemon.kind)]).manifest
     found = await engine(RegistryConfig(registry.host, plain_http=True))
     for _ in range(2):
-        await found.prepare_image(f"{registry.host}/exact@{digest}", nothing)
+        await found.prepare_image("n1", f"{registry.host}/exact@{digest}", nothing)
     assert daemon.has_image(f"{registry.host}/exact@{digest}")
 
 
@@ -164,7 +165,7 @@ async def test_one_pull_serves_all_who_wait_for_it(
     added = registry.add(f"shared-{daemon.kind}", [blob])
     image = f"{registry.host}/shared-{daemon.kind}:1"
     found = await engine(RegistryConfig(registry.host, plain_http=True))
-    await asyncio.gather(*(found.prepare_image(image, nothing) for _ in range(5)))
+    await asyncio.gather(*(found.prepare_image("n1", image, nothing) for _ in range(5)))
     await eventually(lambda: registry.fetched(added.layers[0]))  # noted when all of it was sent
     assert registry.fetched(added.layers[0]) == 1
 
@@ -221,13 +222,13 @@ async def test_a_pull_of_a_gigabyte_shows_its_progress_and_can_be_given_up(
     begun: list[ImageProgress] = []
     seen: list[ImageProgress] = []
     with registry.slow() as a_moment:
-        given_up = asyncio.ensure_future(found.prepare_image(image, begun.append))
+        given_up = asyncio.ensure_future(found.prepare_image("n1", image, begun.append))
         await eventually(lambda: a_moment() or begun)
         given_up.cancel()
         await asyncio.gather(given_up, return_exceptions=True)
         # The thread of the first does not know yet that it was given up: nobody may join it.
         assert len(late_news) == 1
-        wanted = asyncio.ensure_future(found.prepare_image(image, seen.append))
+        wanted = asyncio.ensure_future(found.prepare_image("n1", image, seen.append))
         await eventually(lambda: seen or late_news.pulls == 2)
     late_news.tell()
     await wanted

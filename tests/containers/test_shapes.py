@@ -1,4 +1,4 @@
-"""What is asked of a runtime: names of images, containers, cards. No runtime is needed."""
+"""What is asked of a runtime: names of images, containers, GPUs. No runtime is needed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 
 from danlu.engines.api import (
-    GpuBinding,
     HostMount,
     Identity,
     Launch,
-    Place,
     Refused,
     TaskLaunch,
     Unreachable,
@@ -26,8 +24,9 @@ from danlu.engines.local.config import ContainerConfig, LocalConfig, Registry
 from danlu.engines.local.container import holder, refs
 from danlu.engines.local.container.pulls import Layers
 from danlu.engines.local.container.runtimes import Runtime
-from danlu.engines.local.plan import Ground, make_plan
+from danlu.engines.local.plan import PlanContext, make_plan
 from danlu.spec.job import Command, GpuRequest, Resources, RunAs
+from danlu.spec.placement import Placement
 
 DOCKER = Runtime("docker", "/run/docker.sock", gpus="nvidia")
 PODMAN = Runtime("podman", "/run/podman/podman.sock", gpus="cdi")
@@ -70,12 +69,12 @@ def test_an_image_may_be_known_by_the_name_of_a_mirror_or_as_made_here() -> None
     assert refs.names_of("other.lab/x:1", "docker", [mirror]) == ["other.lab/x:1"]
 
 
-def ground(runtime: Runtime | None, tmp_path: Path, **values: Any) -> Ground:
-    return Ground(
+def ground(runtime: Runtime | None, tmp_path: Path, **values: Any) -> PlanContext:
+    return PlanContext(
         LocalConfig(tmp_path, containers=ContainerConfig()),
         Abilities(namespaces=True, namespaces_how="direct", identities=True),
         {"n1": "127.0.0.1"},
-        values.pop("first_card", {"n1": 0}),
+        values.pop("first_gpu", {"n1": 0}),
         "tag",
         ("0", "1", "2"),
         runtime,
@@ -88,7 +87,7 @@ def launch(gpus: tuple[int, ...] = (), **values: Any) -> Launch:
     command = Command(RunAs.ARGV, ("nvidia-smi",))
     values.setdefault("image", "pytorch:2.4")
     task = TaskLaunch(0, "worker", 0, command, resources, **values)
-    place = Place(0, "n1", GpuBinding(gpus))
+    place = Placement("n1", gpus)
     return Launch("attempt", "job", 1, Identity("alice", None, 2000, 2000), (task,), (place,))
 
 
@@ -97,7 +96,7 @@ def message(plan: Any) -> dict[str, Any]:
     return found
 
 
-def test_docker_is_asked_for_the_tasks_own_cards(tmp_path: Path) -> None:
+def test_docker_is_asked_for_the_tasks_own_gpus(tmp_path: Path) -> None:
     task = message(make_plan(launch((0, 2)), ground(DOCKER, tmp_path)))
     asked = task["container"]["create"]
     (request,) = asked["HostConfig"]["DeviceRequests"]
@@ -106,24 +105,24 @@ def test_docker_is_asked_for_the_tasks_own_cards(tmp_path: Path) -> None:
     assert task["processes"][0]["CUDA_VISIBLE_DEVICES"] == "0,1", "it sees no others"
 
 
-def test_podman_is_asked_for_cards_by_cdi(tmp_path: Path) -> None:
+def test_podman_is_asked_for_gpus_by_cdi(tmp_path: Path) -> None:
     asked = message(make_plan(launch((1,)), ground(PODMAN, tmp_path)))["container"]["create"]
     assert asked["devices"] == [{"path": "nvidia.com/gpu=1"}]
 
 
-def test_an_image_that_wants_all_cards_gets_none_it_did_not_ask_for(tmp_path: Path) -> None:
+def test_an_image_that_wants_all_gpus_gets_none_it_did_not_ask_for(tmp_path: Path) -> None:
     asked = message(make_plan(launch(), ground(DOCKER, tmp_path)))["container"]["create"]
     assert "DeviceRequests" not in asked["HostConfig"]
     assert asked["Env"] == ["NVIDIA_VISIBLE_DEVICES=void"]
 
 
-def test_declared_cards_are_only_counted(tmp_path: Path) -> None:
-    task = message(make_plan(launch((0, 2)), ground(DOCKER, tmp_path, first_card={})))
+def test_declared_gpus_are_only_counted(tmp_path: Path) -> None:
+    task = message(make_plan(launch((0, 2)), ground(DOCKER, tmp_path, first_gpu={})))
     assert "DeviceRequests" not in task["container"]["create"]["HostConfig"]
     assert task["processes"][0]["CUDA_VISIBLE_DEVICES"] == "0,2"
 
 
-def test_real_cards_without_a_way_to_hand_them_over_are_refused(tmp_path: Path) -> None:
+def test_real_gpus_without_a_way_to_hand_them_over_are_refused(tmp_path: Path) -> None:
     plain = Runtime("docker", "/run/docker.sock")
     with pytest.raises(Refused, match="nvidia-container-toolkit"):
         make_plan(launch((0,)), ground(plain, tmp_path))

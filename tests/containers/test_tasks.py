@@ -12,11 +12,12 @@ from danlu.engines.api import HostMount, Identity, TaskRef, Tty
 from danlu.engines.local.container.plan import container_name
 from danlu.engines.peers import ports_needed
 from danlu.spec.job import GpuRequest, Resources, Stdin
-from tests.containers import worlds
+from tests.containers import harnesses
 from tests.engines.conformance.talking import heard
-from tests.engines.world import JOB, World, argv, eventually, processes_with, shell, token
+from tests.engines.harness import JOB, EngineHarness, argv, eventually, shell, token
 from tests.support.containers import ContainerDaemon
 from tests.support.parts import need
+from tests.support.processes import processes_with
 
 ALICE = Identity("alice", "lab", 23456, 23456, (23500,), (("lab", 23500),))
 
@@ -27,35 +28,37 @@ def daemon(request: pytest.FixtureRequest) -> ContainerDaemon:
     return found
 
 
-def home(world: World) -> HostMount:
-    folder = world.outside / "alice"
+def home(harness: EngineHarness) -> HostMount:
+    folder = harness.outside / "alice"
     folder.mkdir(exist_ok=True)
     os.chown(folder, 23456, 23456)
     return HostMount("userhome", str(folder), "/userhome")
 
 
-async def test_a_file_made_in_userhome_belongs_to_its_user_on_the_host(world: World) -> None:
-    mount = home(world)
-    _, log = await world.run(
+async def test_a_file_made_in_userhome_belongs_to_its_user_on_the_host(
+    harness: EngineHarness,
+) -> None:
+    mount = home(harness)
+    _, log = await harness.run(
         shell("echo mine > /userhome/file; mkdir -p ~/a/b; id -u; id -G; pwd; echo $HOME"),
         identity=ALICE,
         mounts=(mount,),
     )
     assert log == b"23456\n23456 23500\n/userhome\n/userhome\n"
     for name in ("file", "a", "a/b"):
-        found = (world.outside / "alice" / name).stat()
+        found = (harness.outside / "alice" / name).stat()
         assert (found.st_uid, found.st_gid) == (23456, 23456)
 
 
-async def test_its_user_and_groups_have_names(world: World) -> None:
-    _, log = await world.run(shell("id -un; id -Gn; whoami"), identity=ALICE)
+async def test_its_user_and_groups_have_names(harness: EngineHarness) -> None:
+    _, log = await harness.run(shell("id -un; id -Gn; whoami"), identity=ALICE)
     assert log == b"alice\nalice lab\nalice\n"
 
 
-async def test_it_has_no_rights_that_its_user_has_not(world: World) -> None:
+async def test_it_has_no_rights_that_its_user_has_not(harness: EngineHarness) -> None:
     text = "grep -E 'Cap(Prm|Eff)|NoNewPrivs|Seccomp:' /proc/self/status"
     for identity in (ALICE, Identity("root")):
-        _, log = await world.run(shell(text), identity=identity)
+        _, log = await harness.run(shell(text), identity=identity)
         values = dict(line.split(":", 1) for line in log.decode().splitlines())
         assert int(values["CapPrm"], 16) == 0
         assert int(values["CapEff"], 16) == 0
@@ -63,33 +66,35 @@ async def test_it_has_no_rights_that_its_user_has_not(world: World) -> None:
         assert int(values["Seccomp"]) == 2, "the runtime's filter of system calls"
 
 
-async def test_shared_memory_has_the_size_asked_for(world: World) -> None:
+async def test_shared_memory_has_the_size_asked_for(harness: EngineHarness) -> None:
     resources = Resources(GpuRequest(), 1.0, 1 << 30, 48 << 20)
-    _, log = await world.run(shell("df -k /dev/shm | tail -1"), resources=resources)
+    _, log = await harness.run(shell("df -k /dev/shm | tail -1"), resources=resources)
     assert int(log.split()[1]) == 48 << 10
 
 
-async def test_a_full_shared_memory_is_told_of_where_the_task_failed(world: World) -> None:
+async def test_a_full_shared_memory_is_told_of_where_the_task_failed(
+    harness: EngineHarness,
+) -> None:
     resources = Resources(GpuRequest(), 1.0, 1 << 30, 1 << 20)
     fill = "head -c 2M /dev/zero > /dev/shm/x 2> /dev/null"
-    task, _ = await world.run(shell(f"{fill}; exit 3"), resources=resources)
+    task, _ = await harness.run(shell(f"{fill}; exit 3"), resources=resources)
     assert (task.exit_code, task.hint) == (3, "shared_memory_full")
-    task, _ = await world.run(shell(f"{fill}; exit 0"), resources=resources)
+    task, _ = await harness.run(shell(f"{fill}; exit 0"), resources=resources)
     assert (task.exit_code, task.hint) == (0, "")
 
 
-async def test_over_its_memory_limit_it_ends_and_is_told_why(world: World) -> None:
+async def test_over_its_memory_limit_it_ends_and_is_told_why(harness: EngineHarness) -> None:
     text = "import sys; print('begun', flush=True); x = b'1' * (400 << 20); print('not here')"
     resources = Resources(GpuRequest(), 1.0, 96 << 20, 1 << 20)
-    task, log = await world.run(argv("/usr/bin/python3", "-c", text), resources=resources)
+    task, log = await harness.run(argv("/usr/bin/python3", "-c", text), resources=resources)
     assert log == b"begun\n"
     assert (task.signal, task.hint) == (9, "out_of_memory")
 
 
-async def test_the_cpu_limit_is_set(world: World) -> None:
+async def test_the_cpu_limit_is_set(harness: EngineHarness) -> None:
     resources = Resources(GpuRequest(), 0.5, 1 << 30, 1 << 20)
     folders = "/sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu.max"
-    _, log = await world.run(
+    _, log = await harness.run(
         shell(f"cat {folders} 2>/dev/null | head -1"),
         resources=resources,
     )
@@ -97,12 +102,12 @@ async def test_the_cpu_limit_is_set(world: World) -> None:
 
 
 async def test_volumes_can_be_read_only_and_nothing_else_of_the_machine_is_seen(
-    world: World,
+    harness: EngineHarness,
 ) -> None:
-    data = world.outside / "data"
+    data = harness.outside / "data"
     data.mkdir()
     (data / "set").write_text("1")
-    _, log = await world.run(
+    _, log = await harness.run(
         shell(
             "cat /mnt/data/set; touch /mnt/data/x || echo refused;"
             f"test -e {shlex.quote(__file__)} || echo unseen"
@@ -115,18 +120,21 @@ async def test_volumes_can_be_read_only_and_nothing_else_of_the_machine_is_seen(
     assert not (data / "x").exists()
 
 
-async def test_a_volume_that_became_a_link_is_refused(world: World) -> None:
-    (world.outside / "link").symlink_to("/etc")
-    task, log = await world.run(
-        argv("true"), mounts=(HostMount("v", str(world.outside / "link"), "/mnt/v"),)
+async def test_a_volume_that_became_a_link_is_refused(harness: EngineHarness) -> None:
+    (harness.outside / "link").symlink_to("/etc")
+    task, log = await harness.run(
+        argv("true"), mounts=(HostMount("v", str(harness.outside / "link"), "/mnt/v"),)
     )
     assert (task.exit_code, task.hint) == (125, "launch_failed")
     assert b"symbolic link" in log
 
 
-async def test_two_containers_of_a_gang_reach_each_other(world: World) -> None:
-    launch = world.launch(argv("true"), count=2)
-    ports = [world.engine.ports.lease(world.node, ports_needed(task, 2)) for task in launch.tasks]
+async def test_two_containers_of_a_gang_reach_each_other(harness: EngineHarness) -> None:
+    launch = harness.launch(argv("true"), count=2)
+    ports = [
+        await harness.engine.ports.lease("ports", harness.node, ports_needed(task, 2))
+        for task in launch.tasks
+    ]
     text = """
 import os, socket
 address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
@@ -142,81 +150,83 @@ else:
         except ConnectionRefusedError:
             pass
 """
-    attempt = await world.begin(argv("/usr/bin/python3", "-c", text), count=2, ports=ports)
-    tasks = await world.ended(attempt)
+    attempt = await harness.begin(argv("/usr/bin/python3", "-c", text), count=2, ports=ports)
+    tasks = await harness.ended(attempt)
     assert [task.exit_code for task in tasks] == [0, 0]
-    assert await world.output(attempt, 1) == b"hello from 0\n"
+    assert await harness.output(attempt, 1) == b"hello from 0\n"
 
 
-async def test_exec_and_terminals_belong_to_the_user_too(world: World) -> None:
-    attempt = await world.begin(argv("sleep", "600"), identity=ALICE)
+async def test_exec_and_terminals_belong_to_the_user_too(harness: EngineHarness) -> None:
+    attempt = await harness.begin(argv("sleep", "600"), identity=ALICE)
     ref = TaskRef(attempt, 0, JOB)
-    duplex = await world.engine.exec(
+    duplex = await harness.engine.exec(
         ref, ["sh", "-c", "id -un; echo through > $(tty); stty size"], Tty(40, 100)
     )
     assert await heard(duplex) == b"alice\r\nthrough\r\n40 100\r\n"
-    await world.stop(attempt, 0)
+    await harness.stop(attempt, 0)
 
 
 async def test_an_image_without_any_program_can_be_entered(
-    world: World, daemon: ContainerDaemon
+    harness: EngineHarness, daemon: ContainerDaemon
 ) -> None:
     """The task's own static program is all there is; what is missing is said by name."""
-    shutil.copy(need("busybox", "busybox-static"), world.outside / "busybox")
-    world.every = {"image": world.every["image"]}
-    mount = HostMount("box", str(world.outside), "/box")
-    attempt = await world.begin(argv("/box/busybox", "sleep", "600"), mounts=(mount,))
+    shutil.copy(need("busybox", "busybox-static"), harness.outside / "busybox")
+    harness.every = {"image": harness.every["image"]}
+    mount = HostMount("box", str(harness.outside), "/box")
+    attempt = await harness.begin(argv("/box/busybox", "sleep", "600"), mounts=(mount,))
     ref = TaskRef(attempt, 0, JOB)
-    duplex = await world.engine.exec(ref, ["/box/busybox", "ls", "/box"], None)
+    duplex = await harness.engine.exec(ref, ["/box/busybox", "ls", "/box"], None)
     assert b"busybox\n" in await heard(duplex)
-    missing = await world.engine.exec(ref, ["bash"], None)
+    missing = await harness.engine.exec(ref, ["bash"], None)
     assert b"bash" in await heard(missing)
     assert await missing.exit_code() == 127
-    await world.stop(attempt, 0)
-    task, log = await world.run(shell("echo never"), mounts=(mount,))
+    await harness.stop(attempt, 0)
+    task, log = await harness.run(shell("echo never"), mounts=(mount,))
     assert (task.exit_code, task.hint) == (127, "command_not_found")
     assert b"shell" in log
 
 
 async def test_the_images_own_variables_are_kept_and_the_machines_are_not(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    harness: EngineHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    _, log = await world.run(argv("env"), env={"MINE": "1"})
+    _, log = await harness.run(argv("env"), env={"MINE": "1"})
     names = {line.partition(b"=")[0] for line in log.splitlines()}
     assert {b"PATH", b"HOME", b"USER", b"SHELL", b"MINE"} <= names
     assert b"LC_ALL" not in names
 
 
-async def test_the_runtime_never_learns_a_secret(world: World, daemon: ContainerDaemon) -> None:
-    attempt = await world.begin(
+async def test_the_runtime_never_learns_a_secret(
+    harness: EngineHarness, daemon: ContainerDaemon
+) -> None:
+    attempt = await harness.begin(
         shell("echo ready; sleep 600"), secrets={"KEY": "s3cr3t"}, env={"PLAIN": "v1"}
     )
-    await world.printed(attempt, b"ready")
+    await harness.printed(attempt, b"ready")
     found = str(daemon.api().look(container_name(attempt, 0)))
     assert "s3cr3t" not in found
-    await world.stop(attempt, 0)
+    await harness.stop(attempt, 0)
 
 
-async def test_orphans_are_reaped_and_end_with_the_container(world: World) -> None:
+async def test_orphans_are_reaped_and_end_with_the_container(harness: EngineHarness) -> None:
     name = token()
     text = f"for i in 1 2 3; do (sh -c 'exec true' &); done; (sleep {name} &); sleep 0.3; ps ax"
-    _, log = await world.run(shell(text))
+    _, log = await harness.run(shell(text))
     assert b"defunct" not in log
     await eventually(lambda: not processes_with(name))
 
 
-async def test_nothing_is_left_behind(world: World, daemon: ContainerDaemon) -> None:
-    attempts = [await world.begin(argv("true"), count=2) for _ in range(2)]
+async def test_nothing_is_left_behind(harness: EngineHarness, daemon: ContainerDaemon) -> None:
+    attempts = [await harness.begin(argv("true"), count=2) for _ in range(2)]
     for attempt in attempts:
-        await world.ended(attempt)
-        await world.engine.forget(attempt)
-    await worlds.no_containers(daemon)
+        await harness.ended(attempt)
+        await harness.engine.forget(attempt)
+    await harnesses.no_containers(daemon)
 
 
-async def test_input_from_a_terminal(world: World) -> None:
-    attempt = await world.begin(shell("read x; echo got $x"), stdin=Stdin.TTY)
-    attached = await world.engine.attach(TaskRef(attempt, 0, JOB))
+async def test_input_from_a_terminal(harness: EngineHarness) -> None:
+    attempt = await harness.begin(shell("read x; echo got $x"), stdin=Stdin.TTY)
+    attached = await harness.engine.attach(TaskRef(attempt, 0, JOB))
     await attached.send(b"word\n")
-    await world.ended(attempt)
-    assert b"got word\r\n" in await world.output(attempt)
+    await harness.ended(attempt)
+    assert b"got word\r\n" in await harness.output(attempt)

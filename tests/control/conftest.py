@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.control.desk import Desk
+from tests.control.harness import Harness
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    desk = Desk(tmp_path)
-    await desk.open()
-    yield desk
-    await desk.clear()
-    await desk.close()
+async def harness(tmp_path: Path) -> AsyncIterator[Harness]:
+    harness = Harness(tmp_path)
+    await harness.open()
+    yield harness
+    await harness.clear()
+    await harness.close()

@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from danlu.access.identities import Person
-from danlu.control.declaring import check
-from danlu.control.folders import hand_over, make_shared
-from danlu.control.settings import Settings, VolumeConfig
-from danlu.control.volumes import Volumes, below
 from danlu.engines.api import Refused
+from danlu.files.declaring import check
+from danlu.files.folders import hand_over, make_shared
+from danlu.files.settings import FileSettings, VolumeConfig
+from danlu.files.volumes import Volumes, below
 from danlu.spec.complete import complete
-from danlu.spec.defaults import Defaults
 from danlu.spec.errors import SpecError, Wrong
 from danlu.spec.job import JobSpec
 
@@ -33,7 +32,7 @@ def volume(name: str, source: str, **values: object) -> VolumeConfig:
 
 
 def volumes(data: Path, *declared: VolumeConfig) -> Volumes:
-    return Volumes(Settings(data, Defaults(), {each.name: each for each in declared}))
+    return Volumes(FileSettings(data, {each.name: each for each in declared}))
 
 
 def job(**values: object) -> JobSpec:
@@ -49,7 +48,7 @@ def places(found: Volumes, who: Person, spec: JobSpec, node: str = "n1") -> dict
 
 
 def messages(found: Volumes, who: Person, spec: JobSpec) -> list[str]:
-    return [finding.en for finding in found.findings(spec, who, NODES)]
+    return [finding.message.en for finding in found.findings(spec, who, NODES)]
 
 
 def hides(found: Volumes, workdir: str) -> bool:
@@ -116,7 +115,7 @@ class TestWhatATaskSees:
         found = volumes(tmp_path, volume("ours", "/b", groups=("vision",)))
         spec = job(mounts=["ours:/x"])
         assert places(found, ALICE, spec)["/x"] == "/b"
-        with pytest.raises(Refused, match="ours is not for alice"):
+        with pytest.raises(Refused, match="ours is not available to alice"):
             found.mounts(spec.roles[0], replace(ALICE, groups={}), "n1")
 
     def test_a_link_is_followed_when_declared_and_never_again(self, tmp_path: Path) -> None:
@@ -133,7 +132,7 @@ class TestWhatAJobIsRefused:
     def test_a_volume_on_nodes_that_are_not_here_any_more(self, tmp_path: Path) -> None:
         found = volumes(tmp_path, volume("ssd", "/b", nodes=("n9",)))
         (told,) = messages(found, ALICE, job(mounts=["ssd:/x"]))
-        assert told.startswith("exists on n9 only, and there is no such node here")
+        assert told.startswith("exists on n9 only, and no such node is present")
 
     @pytest.mark.parametrize(
         "name", ["ours", "nothing", "share.speech", "user.bob", "share", "admin", "home"]
@@ -141,7 +140,7 @@ class TestWhatAJobIsRefused:
     def test_anothers_volume_is_told_like_none_at_all(self, tmp_path: Path, name: str) -> None:
         found = volumes(tmp_path, volume("ours", "/b", groups=("vision",)))
         (told,) = messages(found, EVE, job(mounts=[f"{name}:/x"]))
-        assert told == "is not a volume you may use; there are: user, userhome"
+        assert told == "is not a volume you may use; available: user, userhome"
 
     @pytest.mark.parametrize(
         "mount",
@@ -187,7 +186,7 @@ class TestWhatAJobIsRefused:
 
     def test_no_other_volume_takes_the_place_of_the_home(self, tmp_path: Path) -> None:
         found = volumes(tmp_path, volume("fast", "/a"))
-        assert "home of every task" in messages(found, ALICE, job(mounts=["fast:/userhome"]))[0]
+        assert "every task's home" in messages(found, ALICE, job(mounts=["fast:/userhome"]))[0]
         assert not messages(found, ALICE, job(mounts=["userhome:/userhome"]))
 
     def test_a_volume_on_no_node_here_is_refused_with_that_reason(self, tmp_path: Path) -> None:
@@ -296,14 +295,14 @@ class TestWhatMayBeDeclared:
     def refusal(self, config: VolumeConfig, data: str = "/srv/danlu") -> str:
         with pytest.raises(Wrong) as caught:
             check(config, Path(data), {})
-        return caught.value.findings[0].en
+        return caught.value.findings[0].message.en
 
     @pytest.mark.parametrize(
         "source",
         ["/", "/etc", "/etc/danlu", "/proc/1/root", "/sys", "/dev", "/usr", "/var", "/tmp"],
     )
     def test_not_the_system(self, source: str) -> None:
-        assert "is the system's" in self.refusal(volume("v", source))
+        assert "belongs to the system" in self.refusal(volume("v", source))
 
     @pytest.mark.parametrize(
         "source",
@@ -319,7 +318,9 @@ class TestWhatMayBeDeclared:
         told = self.refusal(volume("v", str(tmp_path / "innocent")), str(data))
         assert "data folder" in told
         (tmp_path / "root").symlink_to("/")
-        assert "is the system's" in self.refusal(volume("v", str(tmp_path / "root")), str(data))
+        assert ("belongs to the system") in self.refusal(
+            volume("v", str(tmp_path / "root")), str(data)
+        )
 
     @pytest.mark.parametrize("source", ["relative", "/a/../b", "/a\nb", "/a\0b"])
     def test_not_what_is_no_plain_path(self, source: str) -> None:
@@ -331,7 +332,7 @@ class TestWhatMayBeDeclared:
 
     @pytest.mark.parametrize("target", ["/userhome", "/mnt/user/bob", "/mnt/share/x"])
     def test_not_over_the_folders_of_others(self, target: str) -> None:
-        assert "is kept for" in self.refusal(volume("v", "/data", target=target))
+        assert "is reserved for" in self.refusal(volume("v", "/data", target=target))
 
     def test_the_servers_own_area_for_volumes_is_free(self) -> None:
         for source in ("/srv/danlu/volumes/fast", "/srv/danlu/gdata", "/data"):
@@ -340,7 +341,7 @@ class TestWhatMayBeDeclared:
     def test_two_in_every_task_need_two_places(self) -> None:
         first = volume("a", "/a", target="/x", everywhere=True)
         second = volume("b", "/b", target="/x/", everywhere=True)
-        with pytest.raises(Wrong, match="place of volume a"):
+        with pytest.raises(Wrong, match="path of volume a"):
             check(second, Path("/srv/danlu"), {"a": first})
         check(replace(second, everywhere=False), Path("/srv/danlu"), {"a": first})
 

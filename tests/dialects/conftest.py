@@ -1,4 +1,4 @@
-"""A lab of two nodes with four cards each, and somebody who knows other platforms' commands."""
+"""A lab of two nodes with four GPUs each, and somebody who knows other platforms' commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dialects.desk import Desk
+from tests.dialects.harness import ShimHarness
 from tests.support.folders import let_in
 from tests.support.server import DanluServer
 
@@ -61,7 +61,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
 
 
 @pytest.fixture
-def desk(server: DanluServer, tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(server, let_in(tmp_path))
-    yield desk
-    desk.clear()
+def shim_harness(server: DanluServer, tmp_path: Path) -> Iterator[ShimHarness]:
+    shim_harness = ShimHarness(server, let_in(tmp_path))
+    yield shim_harness
+    shim_harness.clear()

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from tests.api.lab import Lab
-from tests.api.society import Society, Someone
+from tests.api.harness import Harness
+from tests.api.people_harness import PeopleHarness, Someone
 from tests.cli.person import Terminal
 from tests.dialects.conftest import BARE
-from tests.dialects.desk import Desk
+from tests.dialects.harness import ShimHarness
 from tests.dialects.miniforge import NAME, installer
 from tests.dialects.printed import Guide, commands
 from tests.support.folders import let_in, open_python
@@ -99,33 +99,33 @@ def server(
 
 
 @pytest.fixture
-def society(server: DanluServer) -> Iterator[Society]:
-    society = Society(Lab(server))
-    yield society
-    society.close()
+def people_harness(server: DanluServer) -> Iterator[PeopleHarness]:
+    people_harness = PeopleHarness(Harness(server))
+    yield people_harness
+    people_harness.close()
 
 
 @pytest.fixture
-def desk(server: DanluServer, tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(server, let_in(tmp_path))
-    yield desk
-    desk.clear()
+def shim_harness(server: DanluServer, tmp_path: Path) -> Iterator[ShimHarness]:
+    shim_harness = ShimHarness(server, let_in(tmp_path))
+    yield shim_harness
+    shim_harness.clear()
 
 
 class Member:
     """Somebody with an account, at their desk; all they do is done in jobs."""
 
-    def __init__(self, desk: Desk, person: Someone, queue: str) -> None:
-        self.desk = desk
+    def __init__(self, shim_harness: ShimHarness, person: Someone, queue: str) -> None:
+        self.shim_harness = shim_harness
         self.name = person.name
         self._queue = queue
-        path = f"{desk.bin}:{Path(open_python()).parent}:/usr/local/bin:/usr/bin:/bin"
+        path = f"{shim_harness.bin}:{Path(open_python()).parent}:/usr/local/bin:/usr/bin:/bin"
         self.env = {"DANLU_TOKEN": person.token, "PATH": path}
 
     def runs(self, node: str, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
         """A job that is not at a terminal."""
         where = ["srun", "-p", self._queue, "-w", node]
-        return self.desk.run(*where, *words, env=self.env, **more)
+        return self.shim_harness.run(*where, *words, env=self.env, **more)
 
     def puts(self, data: bytes, path: str) -> None:
         with tempfile.TemporaryFile() as file:
@@ -137,8 +137,8 @@ class Member:
 
     def shell(self, node: str) -> Shell:
         words = ["srun", "-p", self._queue, "-w", node, "--pty", "bash", "-i"]
-        env = {**self.desk.env, **self.env}
-        return Shell(*words, env=env, folder=self.desk.folder, cols=500)
+        env = {**self.shim_harness.env, **self.env}
+        return Shell(*words, env=env, folder=self.shim_harness.folder, cols=500)
 
 
 class Shell(Terminal):
@@ -172,9 +172,9 @@ YES = ("Proceed ([y]/n)? ", "y")
 
 
 def test_what_is_installed_in_one_job_serves_every_other(
-    desk: Desk, society: Society, guide: Guide, queue: str, fast: str
+    shim_harness: ShimHarness, people_harness: PeopleHarness, guide: Guide, queue: str, fast: str
 ) -> None:
-    member = Member(desk, society.person(), queue)
+    member = Member(shim_harness, people_harness.person(), queue)
     prefix = f"{fast}/{member.name}/miniforge3"
     member.puts(installer(), f"/userhome/{NAME}")
     with member.shell("rack1") as shell:
@@ -203,11 +203,11 @@ def test_what_is_installed_in_one_job_serves_every_other(
         (path,) = re.findall(r"/\S+", shell.do("echo $PATH", "myenv"))
         shell.leave()
 
-    desk.file("main.py", "import sys; print(sys.prefix)\n")
+    shim_harness.file("main.py", "import sys; print(sys.prefix)\n")
     done = member.runs("rack1", "bash", "-ic", "conda activate myenv && python main.py")
     assert done.stdout.splitlines()[-1:] == [f"{prefix}/envs/myenv"], done.stderr
     # The launchers take along what is active where they are called.
-    done = desk.shell(guide.block("ilaunch"), env={**member.env, "PATH": path})
+    done = shim_harness.shell(guide.block("ilaunch"), env={**member.env, "PATH": path})
     assert done.stdout.splitlines() == [f"{prefix}/envs/myenv"] * 2, done.stderr
 
     with member.shell("rack1") as shell:
@@ -221,11 +221,11 @@ def test_what_is_installed_in_one_job_serves_every_other(
 
 
 def test_anothers_installer_and_settings_serve_who_may_read_them(
-    desk: Desk, society: Society, guide: Guide, queue: str
+    shim_harness: ShimHarness, people_harness: PeopleHarness, guide: Guide, queue: str
 ) -> None:
-    group = society.group()
-    author = Member(desk, society.person(group), queue)
-    member = Member(desk, society.person(group), queue)
+    group = people_harness.group()
+    author = Member(shim_harness, people_harness.person(group), queue)
+    member = Member(shim_harness, people_harness.person(group), queue)
     theirs = f"/mnt/share/{group}/{author.name}"
 
     copy = guide.block("cp ", ".condarc")
@@ -261,13 +261,15 @@ def test_anothers_installer_and_settings_serve_who_may_read_them(
         shell.leave()
 
 
-def test_settings_made_on_one_node_hold_for_the_next_job(desk: Desk, guide: Guide) -> None:
+def test_settings_made_on_one_node_hold_for_the_next_job(
+    shim_harness: ShimHarness, guide: Guide
+) -> None:
     need("pip", "python3-pip")
     on, off = commands(guide.block("pip config"))
-    done = desk.run("srun", "bash", "-c", on)
+    done = shim_harness.run("srun", "bash", "-c", on)
     assert done.returncode == 0, done.stderr
-    assert desk.run("srun", "pip", "config", "get", "global.index-url").stdout.split() == [
+    assert shim_harness.run("srun", "pip", "config", "get", "global.index-url").stdout.split() == [
         on.split()[-1]
     ]
-    assert desk.run("srun", "bash", "-c", off).returncode == 0
-    assert desk.run("srun", "pip", "config", "get", "global.index-url").returncode != 0
+    assert shim_harness.run("srun", "bash", "-c", off).returncode == 0
+    assert shim_harness.run("srun", "pip", "config", "get", "global.index-url").returncode != 0

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from tests.dialects.desk import Desk, eventually
+from tests.dialects.harness import ShimHarness, eventually
 
 PARAMS = """name=short_task
 kind=PyTorchJob
@@ -64,21 +64,21 @@ start("dlc")
 
 
 @pytest.fixture
-def plain(desk: Desk) -> Desk:
-    desk.file("job.params", PARAMS.format(folder=desk.folder))
-    path = desk.bin / "dlc"
+def plain(shim_harness: ShimHarness) -> ShimHarness:
+    shim_harness.file("job.params", PARAMS.format(folder=shim_harness.folder))
+    path = shim_harness.bin / "dlc"
     path.write_text(path.read_text().replace('start("dlc")\n', WITHOUT_IMAGE))
-    return desk
+    return shim_harness
 
 
-def test_a_script_that_reads_what_dlc_prints_works_unchanged(plain: Desk) -> None:
+def test_a_script_that_reads_what_dlc_prints_works_unchanged(plain: ShimHarness) -> None:
     plain.file("drive.py", DRIVER)
     done = plain.run(sys.executable, "drive.py")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["hello world from 1", "Stopped"]
 
 
-def test_get_job_is_pure_json_with_the_known_keys(plain: Desk) -> None:
+def test_get_job_is_pure_json_with_the_known_keys(plain: ShimHarness) -> None:
     said = plain.run("dlc", "create", "job", "--params_file", "job.params").stdout
     found = re.search(r"\|\s+(dlc[0-9a-z]+)\s+\|", said)
     assert found is not None
@@ -97,28 +97,32 @@ def test_get_job_is_pure_json_with_the_known_keys(plain: Desk) -> None:
     assert "dlc" not in plain.run("dlc", "get", "job", "--display_name_regex", "^no$").stdout
 
 
-def test_a_silent_pod_says_so(desk: Desk) -> None:
-    job = desk.server.submit(command="sleep 100", name="silent")
-    eventually(lambda: desk.show(job["id"])["state"] == "running")
+def test_a_silent_pod_says_so(shim_harness: ShimHarness) -> None:
+    job = shim_harness.server.submit(command="sleep 100", name="silent")
+    eventually(lambda: shim_harness.show(job["id"])["state"] == "running")
     ident = "dlc" + job["id"].replace("-", "")
-    assert desk.run("dlc", "logs", ident).stdout == "[WARN] No logs found for the pod\n"
-    wrong = desk.run("dlc", "logs", ident, "nothing-0")
+    assert shim_harness.run("dlc", "logs", ident).stdout == "[WARN] No logs found for the pod\n"
+    wrong = shim_harness.run("dlc", "logs", ident, "nothing-0")
     assert wrong.returncode == 1
     assert f"{ident}-master-0" in wrong.stderr
 
 
-def test_a_mistake_in_a_params_file_is_told_with_its_line(desk: Desk) -> None:
-    desk.file("job.params", "name=x\nworkers=1\nworker_image=x\nwoker_gpu=1\ncommand=true\n")
-    done = desk.run("dlc", "submit", "pytorchjob", "--job_file", "job.params")
+def test_a_mistake_in_a_params_file_is_told_with_its_line(shim_harness: ShimHarness) -> None:
+    shim_harness.file(
+        "job.params", "name=x\nworkers=1\nworker_image=x\nwoker_gpu=1\ncommand=true\n"
+    )
+    done = shim_harness.run("dlc", "submit", "pytorchjob", "--job_file", "job.params")
     assert done.returncode == 1
     assert "line 4" in done.stderr
     assert "worker_gpu" in done.stderr
 
 
-def test_the_file_beats_the_flags_and_a_command_may_have_many_lines(desk: Desk) -> None:
-    desk.file("job.params", "worker_image=of:file\nname=x\n")
+def test_the_file_beats_the_flags_and_a_command_may_have_many_lines(
+    shim_harness: ShimHarness,
+) -> None:
+    shim_harness.file("job.params", "worker_image=of:file\nname=x\n")
     words = ["--workers=1", "--worker_image=of:flag", "--worker_cpu=1", "--worker_memory", "1"]
-    done = desk.run(
+    done = shim_harness.run(
         *("dlc", "submit", "pytorchjob", "--job_file", "job.params"),
         *(*words, "--command=echo one\necho two"),
     )
@@ -127,27 +131,27 @@ def test_the_file_beats_the_flags_and_a_command_may_have_many_lines(desk: Desk) 
     assert "of:flag" not in done.stderr
 
 
-def test_one_downloaded_file_is_enough_on_a_laptop_without_danlu(desk: Desk) -> None:
-    url = f"{desk.server.url}/light/binary/linux/amd64/dlc"
+def test_one_downloaded_file_is_enough_on_a_laptop_without_danlu(shim_harness: ShimHarness) -> None:
+    url = f"{shim_harness.server.url}/light/binary/linux/amd64/dlc"
     with urllib.request.urlopen(url, timeout=180) as answer:
         data = answer.read()
-    path = desk.folder / "dlc"
+    path = shim_harness.folder / "dlc"
     path.write_bytes(data)
     path.chmod(0o755)
-    home = str(desk.folder)
+    home = str(shim_harness.folder)
     bare = {"PATH": "/usr/bin:/bin", "HOME": home, "DANLU_SERVER": "", "DANLU_TOKEN": ""}
-    host = desk.server.url.removeprefix("http://")
-    words = ["--access_id", "admin", "--access_key", desk.server.token, "--endpoint", host]
-    done = desk.run(str(path), "config", *words, "--region", "cn-x", env=bare)
+    host = shim_harness.server.url.removeprefix("http://")
+    words = ["--access_id", "admin", "--access_key", shim_harness.server.token, "--endpoint", host]
+    done = shim_harness.run(str(path), "config", *words, "--region", "cn-x", env=bare)
     assert done.returncode == 0, done.stderr
-    assert (desk.folder / ".dlc" / "config").stat().st_mode & 0o77 == 0
-    shown = desk.run(str(path), "get", "workspace", env=bare)
+    assert (shim_harness.folder / ".dlc" / "config").stat().st_mode & 0o77 == 0
+    shown = shim_harness.run(str(path), "get", "workspace", env=bare)
     assert "| default " in shown.stdout, shown.stderr
 
 
-def test_a_wrong_password_is_told(desk: Desk) -> None:
-    host = desk.server.url.removeprefix("http://")
+def test_a_wrong_password_is_told(shim_harness: ShimHarness) -> None:
+    host = shim_harness.server.url.removeprefix("http://")
     words = ["--username", "admin", "--password", "not this one", "--endpoint", host]
-    done = desk.run("dlc", "config", *words)
+    done = shim_harness.run("dlc", "config", *words)
     assert done.returncode == 1
-    assert "not let in" in done.stderr
+    assert "cannot log in" in done.stderr

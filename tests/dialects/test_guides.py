@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from tests.api.lab import Lab
-from tests.api.society import PASSWORD, Society
+from tests.api.harness import Harness
+from tests.api.people_harness import PASSWORD, PeopleHarness
 from tests.cli.person import Terminal
 from tests.containers.conftest import docker_daemon  # noqa: F401
-from tests.dialects.desk import Desk, eventually
+from tests.dialects.harness import ShimHarness, eventually
 from tests.support.containers import BUSYBOX, ContainerDaemon
 from tests.support.folders import let_in
 from tests.support.registry import PASSWORD as PASSWORD_OF_REGISTRY
@@ -85,18 +85,18 @@ def server(
 
 
 @pytest.fixture
-def desk(server: DanluServer, tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(server, let_in(tmp_path))
-    yield desk
-    desk.clear()
+def shim_harness(server: DanluServer, tmp_path: Path) -> Iterator[ShimHarness]:
+    shim_harness = ShimHarness(server, let_in(tmp_path))
+    yield shim_harness
+    shim_harness.clear()
 
 
 # -- A lab under Determined: a YAML file for a shell -------------------------------------
 
 
-def test_a_shell_by_a_yaml_file(desk: Desk) -> None:
-    slow = desk.server.data.parent / "slow"
-    desk.file(
+def test_a_shell_by_a_yaml_file(shim_harness: ShimHarness) -> None:
+    slow = shim_harness.server.data.parent / "slow"
+    shim_harness.file(
         "config.yaml",
         f"""description: my_task
 resources:
@@ -109,20 +109,20 @@ environment:
   image: {BUSYBOX}
 """,
     )
-    done = desk.danlu("submit", "config.yaml")
+    done = shim_harness.danlu("submit", "config.yaml")
     assert done.returncode == 0, done.stderr
     assert "danlu exec" in done.stderr
     ref = done.stdout.split()[0]
-    eventually(lambda: desk.show(ref.replace("/", "~"))["state"] == "running")
+    eventually(lambda: shim_harness.show(ref.replace("/", "~"))["state"] == "running")
     words = ["cat", "/run/determined/workdir/alice/notes.txt"]
-    assert desk.danlu("exec", ref, "--", *words).stdout == "written earlier\n"
+    assert shim_harness.danlu("exec", ref, "--", *words).stdout == "written earlier\n"
 
 
 # -- A cluster that cannot reach the world's registries: images come by the lab's own ----
 
 
 def test_an_image_is_pushed_to_the_labs_registry_and_jobs_run_in_it(
-    desk: Desk,
+    shim_harness: ShimHarness,
     docker_daemon: ContainerDaemon,  # noqa: F811
     registry: Registry,
     tmp_path: Path,
@@ -141,7 +141,7 @@ def test_an_image_is_pushed_to_the_labs_registry_and_jobs_run_in_it(
     docker("push", image)
     docker_daemon.drop_image(image)
     assert not docker_daemon.has_image(image)
-    done = desk.danlu("run", "--image", image, "--", "busybox", "echo", "from the registry")
+    done = shim_harness.danlu("run", "--image", image, "--", "busybox", "echo", "from the registry")
     assert (done.returncode, done.stdout) == (0, "from the registry\n"), done.stderr
     assert docker_daemon.has_image(image)
 
@@ -149,17 +149,17 @@ def test_an_image_is_pushed_to_the_labs_registry_and_jobs_run_in_it(
 # -- A cluster with DLC: the client is fetched, configured, and submits a params file ----
 
 
-def test_the_client_is_fetched_and_a_params_file_submitted(desk: Desk) -> None:
-    society = Society(Lab(desk.server))
-    group = society.group()
-    person = society.person(group)
-    url = f"{desk.server.url}/light/binary/linux/amd64/dlc"
+def test_the_client_is_fetched_and_a_params_file_submitted(shim_harness: ShimHarness) -> None:
+    people_harness = PeopleHarness(Harness(shim_harness.server))
+    group = people_harness.group()
+    person = people_harness.person(group)
+    url = f"{shim_harness.server.url}/light/binary/linux/amd64/dlc"
     with urllib.request.urlopen(url, timeout=180) as answer:
-        (desk.folder / "dlc").write_bytes(answer.read())
-    (desk.folder / "dlc").chmod(0o755)
+        (shim_harness.folder / "dlc").write_bytes(answer.read())
+    (shim_harness.folder / "dlc").chmod(0o755)
     bare = {"DANLU_SERVER": "", "DANLU_TOKEN": "", "PATH": "/usr/bin:/bin"}
-    host = desk.server.url.removeprefix("http://")
-    done = desk.shell(
+    host = shim_harness.server.url.removeprefix("http://")
+    done = shim_harness.shell(
         f"""./dlc config \\
        --username {person.name} \\
        --region cn-somewhere \\
@@ -170,7 +170,7 @@ def test_the_client_is_fetched_and_a_params_file_submitted(desk: Desk) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert f"| {group} " in done.stdout
-    done = desk.shell(
+    done = shim_harness.shell(
         f"""cat << EOF > first.params
 name=mytask
 kind=PyTorchJob
@@ -194,19 +194,19 @@ EOF
     ident = found[1]
 
     def over() -> bool:
-        shown = json.loads(desk.run("./dlc", "get", "job", ident, env=bare).stdout)
+        shown = json.loads(shim_harness.run("./dlc", "get", "job", ident, env=bare).stdout)
         return shown["Status"] == "Succeeded"
 
     eventually(over)
-    assert desk.run("./dlc", "logs", ident, env=bare).stdout == "hello world\n"
-    society.close()
+    assert shim_harness.run("./dlc", "logs", ident, env=bare).stdout == "hello world\n"
+    people_harness.close()
 
 
 # -- A platform with OpenPAI: JSON jobs, pasted ------------------------------------------
 
 
-def test_a_json_job_leaves_its_result_in_the_users_folder(desk: Desk) -> None:
-    desk.file(
+def test_a_json_job_leaves_its_result_in_the_users_folder(shim_harness: ShimHarness) -> None:
+    shim_harness.file(
         "hello.json",
         json.dumps(
             {
@@ -227,15 +227,15 @@ def test_a_json_job_leaves_its_result_in_the_users_folder(desk: Desk) -> None:
             indent=2,
         ),
     )
-    done = desk.danlu("submit", "hello.json")
+    done = shim_harness.danlu("submit", "hello.json")
     assert done.returncode == 0, done.stderr
     ref = done.stdout.split()[0].replace("/", "~")
-    assert desk.wait(ref)["state"] == "succeeded"
-    assert desk.log(ref) == "over\n"
-    assert (desk.server.data / "home" / "admin" / "result" / "when.txt").read_text()
+    assert shim_harness.wait(ref)["state"] == "succeeded"
+    assert shim_harness.log(ref) == "over\n"
+    assert (shim_harness.server.data / "home" / "admin" / "result" / "when.txt").read_text()
 
 
-def test_a_json_job_asks_for_cards_and_shared_memory(desk: Desk) -> None:
+def test_a_json_job_asks_for_gpus_and_shared_memory(shim_harness: ShimHarness) -> None:
     text = json.dumps(
         {
             "jobName": "train-4gpu-",
@@ -244,7 +244,7 @@ def test_a_json_job_asks_for_cards_and_shared_memory(desk: Desk) -> None:
             "retryCount": 0,
             "taskRoles": [
                 {
-                    "name": "four_cards",
+                    "name": "four_gpus",
                     "taskNumber": 1,
                     "cpuNumber": 8,
                     "memoryMB": 4096,
@@ -256,12 +256,12 @@ def test_a_json_job_asks_for_cards_and_shared_memory(desk: Desk) -> None:
             ],
         }
     )
-    (job,) = desk.send(text)["jobs"]
-    shown = desk.show(job["id"])
+    (job,) = shim_harness.send(text)["jobs"]
+    shown = shim_harness.show(job["id"])
     assert shown["gpus"] == 4
-    assert shown["spec"]["roles"]["four_cards"]["shm"] == "64M"
-    assert desk.wait(job["id"])["state"] == "succeeded", desk.log(job["id"])
-    first, second = desk.log(job["id"]).splitlines()
+    assert shown["spec"]["roles"]["four_gpus"]["shm"] == "64M"
+    assert shim_harness.wait(job["id"])["state"] == "succeeded", shim_harness.log(job["id"])
+    first, second = shim_harness.log(job["id"]).splitlines()
     assert first == "0,1,2,3"
     assert second.split()[1] == "64"
 
@@ -269,17 +269,19 @@ def test_a_json_job_asks_for_cards_and_shared_memory(desk: Desk) -> None:
 # -- A lab under Slurm: launchers, scripts, and a terminal -------------------------------
 
 
-def test_the_labs_launchers_run_a_program_on_so_many_cards(desk: Desk) -> None:
-    desk.file("main.py", "import os; print(os.environ['CUDA_VISIBLE_DEVICES'].count(',') + 1)\n")
-    done = desk.run("ilaunch", "q", "default", "gpu", "0,1,2,3", "python3", "main.py")
+def test_the_labs_launchers_run_a_program_on_so_many_gpus(shim_harness: ShimHarness) -> None:
+    shim_harness.file(
+        "main.py", "import os; print(os.environ['CUDA_VISIBLE_DEVICES'].count(',') + 1)\n"
+    )
+    done = shim_harness.run("ilaunch", "q", "default", "gpu", "0,1,2,3", "python3", "main.py")
     assert (done.stdout, done.returncode) == ("4\n", 0), done.stderr
-    done = desk.run("zlaunch", "-q", "d", "--gpu=5", "--", "python3", "main.py")
+    done = shim_harness.run("zlaunch", "-q", "d", "--gpu=5", "--", "python3", "main.py")
     assert (done.stdout, done.returncode) == ("5\n", 0), done.stderr
 
 
-def test_a_script_runs_by_sbatch(desk: Desk) -> None:
-    desk.file("main.py", "print('trained')\n")
-    desk.file(
+def test_a_script_runs_by_sbatch(shim_harness: ShimHarness) -> None:
+    shim_harness.file("main.py", "print('trained')\n")
+    shim_harness.file(
         "train.sh",
         """#!/bin/bash
 #SBATCH -J train
@@ -289,15 +291,15 @@ def test_a_script_runs_by_sbatch(desk: Desk) -> None:
 srun python3 main.py
 """,
     )
-    done = desk.run("sbatch", "--wait", "train.sh")
+    done = shim_harness.run("sbatch", "--wait", "train.sh")
     assert done.returncode == 0, done.stderr
     number = done.stdout.split()[-1]
-    assert (desk.folder / f"slurm-{number}.out").read_text() == "trained\n"
+    assert (shim_harness.folder / f"slurm-{number}.out").read_text() == "trained\n"
 
 
-def test_srun_with_a_terminal_gives_a_shell(desk: Desk) -> None:
+def test_srun_with_a_terminal_gives_a_shell(shim_harness: ShimHarness) -> None:
     words = ["srun", "--gres=gpu:1", "--pty", "bash"]
-    with Terminal(*words, env=desk.env, folder=desk.folder) as person:
-        person.type("echo cards=$CUDA_VISIBLE_DEVICES; exit 3\n")
-        person.read_until("cards=0")
+    with Terminal(*words, env=shim_harness.env, folder=shim_harness.folder) as person:
+        person.type("echo GPUs=$CUDA_VISIBLE_DEVICES; exit 3\n")
+        person.read_until("GPUs=0")
         assert person.end() == 3

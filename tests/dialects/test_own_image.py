@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.lab import Lab
-from tests.api.society import Society
+from tests.api.harness import Harness
+from tests.api.people_harness import PeopleHarness
 from tests.cli.person import Terminal
 from tests.containers.conftest import docker_daemon  # noqa: F401
-from tests.dialects.desk import Desk
+from tests.dialects.harness import ShimHarness
 from tests.dialects.printed import Guide, commands
 from tests.support.containers import ContainerDaemon
 from tests.support.debian import debian
@@ -69,11 +69,11 @@ def world(
 
 
 @pytest.fixture
-def desk(
+def shim_harness(
     docker_daemon: ContainerDaemon,  # noqa: F811
     registry: Registry,
     tmp_path: Path,
-) -> Iterator[Desk]:
+) -> Iterator[ShimHarness]:
     password = let_in(tmp_path) / "registry-password"
     password.write_text(PASSWORD)
     password.chmod(0o600)
@@ -82,9 +82,9 @@ def desk(
     )
     server = DanluServer(tmp_path / "data", text).start()
     (tmp_path / "desk").mkdir()
-    desk = Desk(server, let_in(tmp_path / "desk"))
-    (desk.bin / "docker").symlink_to(docker_daemon.client_command()[0])
-    yield desk
+    shim_harness = ShimHarness(server, let_in(tmp_path / "desk"))
+    (shim_harness.bin / "docker").symlink_to(docker_daemon.client_command()[0])
+    yield shim_harness
     server.cleanup()
 
 
@@ -95,7 +95,7 @@ def _pulled(guide: Guide) -> str:
 
 
 def test_an_image_is_built_pushed_to_the_labs_registry_and_jobs_run_in_it(
-    desk: Desk,
+    shim_harness: ShimHarness,
     guide: Guide,
     registry: Registry,
     world: Registry,
@@ -103,13 +103,13 @@ def test_an_image_is_built_pushed_to_the_labs_registry_and_jobs_run_in_it(
 ) -> None:
     env = {
         "DOCKER_HOST": f"unix://{docker_daemon.socket}",
-        "DOCKER_CONFIG": str(desk.folder / ".docker"),
+        "DOCKER_CONFIG": str(shim_harness.folder / ".docker"),
         "DOCKER_BUILDKIT": "0",
     }
 
     (login,) = commands(guide.block("docker login"))
     login = re.sub(r"login \S+( +-u +)\S+", rf"login {registry.host}\g<1>{USER}", login)
-    with Terminal("bash", "-c", login, env={**desk.env, **env}) as person:
+    with Terminal("bash", "-c", login, env={**shim_harness.env, **env}) as person:
         person.read_until("Password: ")
         person.type(f"{PASSWORD}\n")
         assert person.end() == 0, person.seen
@@ -118,38 +118,38 @@ def test_an_image_is_built_pushed_to_the_labs_registry_and_jobs_run_in_it(
     _, _, name = _pulled(guide).partition("/")
     elsewhere = f"{world.host}/{name}"
     ours = f"{registry.host}/{push.rpartition('/')[2].lower()}"
-    done = desk.shell(pull.replace(_pulled(guide), elsewhere), env=env, patience=BUILDING)
+    done = shim_harness.shell(pull.replace(_pulled(guide), elsewhere), env=env, patience=BUILDING)
     assert done.returncode == 0, done.stderr
 
-    (desk.folder / "image").mkdir()
+    (shim_harness.folder / "image").mkdir()
     text = guide.block("FROM ", "openssh-server")
     text, times = re.subn(r"(?m)^(FROM )\S+$", rf"\g<1>{elsewhere}", text)
     assert times == 1
-    desk.file("image/Dockerfile", text)
+    shim_harness.file("image/Dockerfile", text)
     proxies = " ".join(f"--build-arg {name}" for name in PROXIES if name in os.environ)
     build = f"docker build --network host {proxies} -t {elsewhere} image"
     # Its steps fetch packages; those that were done are kept for the next try.
-    done = until_it_works(lambda: desk.shell(build, env=env, patience=BUILDING))
+    done = until_it_works(lambda: shim_harness.shell(build, env=env, patience=BUILDING))
     assert done.returncode == 0, done.stdout + done.stderr
 
     for line in (tag, push):
         line = line.replace(_pulled(guide), elsewhere).replace(push.split()[-1], ours)
-        done = desk.shell(line, env=env, patience=BUILDING)
+        done = shim_harness.shell(line, env=env, patience=BUILDING)
         assert done.returncode == 0, done.stderr
     docker_daemon.drop_image(ours)
     assert not docker_daemon.has_image(ours)
 
-    society = Society(Lab(desk.server))
-    who = {"DANLU_TOKEN": society.person().token}
+    people_harness = PeopleHarness(Harness(shim_harness.server))
+    who = {"DANLU_TOKEN": people_harness.person().token}
     script = "grep ^PasswordAuthentication /etc/ssh/sshd_config; command -v sudo; ls /usr/sbin/sshd"
-    done = desk.danlu("run", "--image", ours, "--", "sh", "-c", script, env=who)
+    done = shim_harness.danlu("run", "--image", ours, "--", "sh", "-c", script, env=who)
     assert done.stdout.splitlines() == [
         "PasswordAuthentication yes",
         "/usr/bin/sudo",
         "/usr/sbin/sshd",
     ], done.stderr
-    done = desk.danlu(
+    done = shim_harness.danlu(
         "run", "--image", ours, "--", "python3", "-c", "import ipykernel; print('there')", env=who
     )
     assert (done.returncode, done.stdout) == (0, "there\n"), done.stderr
-    society.close()
+    people_harness.close()

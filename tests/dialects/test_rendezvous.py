@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dialects.desk import Desk
+from tests.dialects.harness import ShimHarness
 from tests.support.folders import let_in, open_python
 
 # Copied to where every user may read it: the checkout may be in a folder of root's own.
@@ -100,19 +100,21 @@ finish
     ("language", "command"),
     [("openpai-v1", PAI), ("openpai-v2", PAI), ("dlc", DLC), ("determined", DETERMINED)],
 )
-def test_two_times_two_processes_add_up(desk: Desk, language: str, command: str) -> None:
+def test_two_times_two_processes_add_up(
+    shim_harness: ShimHarness, language: str, command: str
+) -> None:
     text = job_file(language, TWO + command)
-    (job,) = desk.send(text, dialect=language, keys={"image": None})["jobs"]
-    ended = desk.wait(job["id"])
-    logs = desk.log(job["id"], 0) + desk.log(job["id"], 1)
+    (job,) = shim_harness.send(text, dialect=language, keys={"image": None})["jobs"]
+    ended = shim_harness.wait(job["id"])
+    logs = shim_harness.log(job["id"], 0) + shim_harness.log(job["id"], 1)
     assert ended["state"] == "succeeded", logs
     assert sorted(line for line in logs.splitlines() if line.startswith("rank")) == [
         f"rank {rank} of 4: the sum is 6" for rank in range(4)
     ]
 
 
-def test_srun_starts_two_times_two_processes_that_add_up(desk: Desk) -> None:
-    desk.file(
+def test_srun_starts_two_times_two_processes_that_add_up(shim_harness: ShimHarness) -> None:
+    shim_harness.file(
         "meet.sh",
         f"""#!/bin/bash
 #SBATCH --nodes=2 --ntasks-per-node=2 --gres=gpu:2 --mem=2G
@@ -121,19 +123,21 @@ export MASTER_PORT=$((20000 + SLURM_JOB_ID % 10000))
 srun {PYTHON} {REDUCE} '$MASTER_ADDR' '$MASTER_PORT' '$SLURM_NTASKS' '$SLURM_PROCID'
 """,
     )
-    number = desk.run("sbatch", "--parsable", "--wait", "meet.sh")
+    number = shim_harness.run("sbatch", "--parsable", "--wait", "meet.sh")
     assert number.returncode == 0, number.stderr
     job = number.stdout.strip()
-    said = (desk.folder / f"slurm-{job}.out").read_text()
+    said = (shim_harness.folder / f"slurm-{job}.out").read_text()
     assert sorted(line for line in said.splitlines() if line.startswith("rank")) == [
         f"rank {rank} of 4: the sum is 6" for rank in range(4)
     ]
 
 
-def test_danlus_own_ranks_add_up(desk: Desk) -> None:
+def test_danlus_own_ranks_add_up(shim_harness: ShimHarness) -> None:
     command = f"{PYTHON} {REDUCE} $MASTER_ADDR $MASTER_PORT $WORLD_SIZE $RANK"
-    job = desk.server.submit(name="meet", command=command, count=2, gpus=2, processes="per_gpu")
-    ended = desk.wait(job["id"])
-    logs = desk.log(job["id"], 0) + desk.log(job["id"], 1)
+    job = shim_harness.server.submit(
+        name="meet", command=command, count=2, gpus=2, processes="per_gpu"
+    )
+    ended = shim_harness.wait(job["id"])
+    logs = shim_harness.log(job["id"], 0) + shim_harness.log(job["id"], 1)
     assert ended["state"] == "succeeded", logs
     assert logs.count("the sum is 6") == 4

@@ -12,44 +12,65 @@ import pytest
 
 from danlu.cli import shims
 from danlu.cli.shims.main import NAMES
-from tests.dialects.desk import Desk
+from tests.dialects.harness import ShimHarness
 
 
-def test_a_real_command_is_left_alone_unless_told(desk: Desk, tmp_path: Path) -> None:
+def test_a_real_command_is_left_alone_unless_told(
+    shim_harness: ShimHarness, tmp_path: Path
+) -> None:
     real = tmp_path / "real"
     real.mkdir()
     (real / "squeue").write_text("#!/bin/sh\necho the real one\n")
     (real / "squeue").chmod(0o755)
     env = {"PATH": f"{real}:/nowhere"}
-    done = desk.danlu("shims", "install", "--dir", str(tmp_path / "a"), env=env)
+    done = shim_harness.danlu("shims", "install", "--dir", str(tmp_path / "a"), env=env)
     assert done.returncode == 0
     assert not (tmp_path / "a" / "squeue").exists()
     assert (tmp_path / "a" / "sbatch").exists()
     assert str(real / "squeue") in done.stderr
-    over = desk.danlu("shims", "install", "--over", "--dir", str(tmp_path / "b"), env=env)
+    over = shim_harness.danlu("shims", "install", "--over", "--dir", str(tmp_path / "b"), env=env)
     assert (tmp_path / "b" / "squeue").exists()
-    assert over.stderr.count("not on your PATH") == 1
+    assert over.stderr.count("not in your PATH") == 1
 
 
-def test_all_are_installed_again_over_our_own_and_removed(desk: Desk, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_help_submits_nothing_and_needs_no_server(shim_harness: ShimHarness, name: str) -> None:
+    program = f"import sys; from danlu.cli.shims.main import main; sys.exit(main({name!r}))"
+    away = {"DANLU_SERVER": "http://127.0.0.1:1"}
+    done = shim_harness.run(sys.executable, "-c", program, "--help", env=away)
+    assert done.returncode == 0, done.stderr
+    assert name in done.stdout
+
+
+def test_an_option_is_not_taken_for_the_command_to_launch(shim_harness: ShimHarness) -> None:
+    program = "import sys; from danlu.cli.shims.main import main; sys.exit(main('ilaunch'))"
+    words = ("q", "default", "--help")
+    done = shim_harness.run(sys.executable, "-c", program, *words)
+    assert done.returncode == 2
+    assert "usage: ilaunch" in done.stderr
+
+
+def test_all_are_installed_again_over_our_own_and_removed(
+    shim_harness: ShimHarness, tmp_path: Path
+) -> None:
     folder = tmp_path / "c"
     env = {"PATH": str(folder)}
     for _ in range(2):
-        done = desk.danlu("shims", "install", "--dir", str(folder), env=env)
+        done = shim_harness.danlu("shims", "install", "--dir", str(folder), env=env)
         assert done.stdout.count("  installed\n") == len(NAMES)
         assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
-    desk.danlu("shims", "remove", "--dir", str(folder))
+    shim_harness.danlu("shims", "remove", "--dir", str(folder))
     assert list(folder.iterdir()) == []
 
 
-def test_a_program_is_told_in_json(desk: Desk, tmp_path: Path) -> None:
+def test_a_program_is_told_in_json(shim_harness: ShimHarness, tmp_path: Path) -> None:
     real = tmp_path / "real"
     real.mkdir()
     (real / "squeue").write_text("#!/bin/sh\n")
     (real / "squeue").chmod(0o755)
     folder = tmp_path / "d"
     words = ("--json", "shims", "install", "--dir", str(folder), "sbatch", "squeue")
-    done = desk.danlu(*words, env={"PATH": str(real)})
+    done = shim_harness.danlu(*words, env={"PATH": str(real)})
     assert json.loads(done.stdout) == {
         "folder": str(folder),
         "installed": ["sbatch"],
@@ -57,14 +78,14 @@ def test_a_program_is_told_in_json(desk: Desk, tmp_path: Path) -> None:
         "on_path": False,
     }
     for removed in (["sbatch"], []):
-        done = desk.danlu("--json", "shims", "remove", "--dir", str(folder))
+        done = shim_harness.danlu("--json", "shims", "remove", "--dir", str(folder))
         assert json.loads(done.stdout) == {"folder": str(folder), "removed": removed}
-    assert "None of these" in desk.danlu("shims", "remove", "--dir", str(folder)).stdout
+    assert "None of these" in shim_harness.danlu("shims", "remove", "--dir", str(folder)).stdout
 
 
-def test_an_unknown_name_is_refused(desk: Desk) -> None:
-    assert desk.danlu("shims", "install", "qsub").returncode == 2
-    assert desk.danlu("shims", "dance").returncode == 2
+def test_an_unknown_name_is_refused(shim_harness: ShimHarness) -> None:
+    assert shim_harness.danlu("shims", "install", "qsub").returncode == 2
+    assert shim_harness.danlu("shims", "dance").returncode == 2
 
 
 SLOW = {
@@ -98,13 +119,13 @@ SLOW = {
     ],
     ids=" ".join,
 )
-def test_they_start_as_fast_as_danlu_itself(desk: Desk, words: list[str]) -> None:
+def test_they_start_as_fast_as_danlu_itself(shim_harness: ShimHarness, words: list[str]) -> None:
     code = (
         "import sys; before = set(sys.modules); from danlu.cli.shims.main import main;"
         "code = main(sys.argv[1], sys.argv[2:]);"
         "print(*sorted(set(sys.modules) - before), file=sys.stderr); sys.exit(code)"
     )
-    done = desk.run(sys.executable, "-c", code, *words)
+    done = shim_harness.run(sys.executable, "-c", code, *words)
     assert done.returncode == 0, done.stderr
     # Before it, on a busy machine, stands why the job has not begun.
     imported = set(done.stderr.splitlines()[-1].split())

@@ -38,7 +38,10 @@ DEFAULTS = Defaults()
 TABLES = (
     "server",
     "database",
+    "limits",
+    "metrics",
     "engine",
+    "engines",
     "registries",
     "nodes",
     "uids",
@@ -55,13 +58,14 @@ NAMED = (
     "volumes",
     "users",
     "groups",
+    "engines",
     "registries",
     "queues",
     "quotas.users",
     "quotas.groups",
     "kinds",
 )
-# Their own keys are names too: models of cards, numbers of an order.
+# Their own keys are names too: models of GPUs, numbers of an order.
 LEAVES = ("models", "settings")
 
 
@@ -91,6 +95,7 @@ def test_every_job_shown_is_accepted(block: Block) -> None:
 def test_every_configuration_shown_can_be_loaded(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "danlu.toml"
     file.write_text(block.text)
+    file.chmod(0o600)
     load(file)
 
 
@@ -171,7 +176,7 @@ def test_every_reason_is_explained_with_its_state_and_whether_it_is_tried_again(
     ]
     for row, what in zip(table[1:], MEANINGS.values(), strict=True):
         assert row[3], row[0]
-        assert row[4] or not what.advice_en, row[0]
+        assert row[4] or not what.advice, row[0]
 
 
 @job_guide
@@ -191,12 +196,15 @@ def known_keys(tmp_path: Path) -> set[str]:
         file.write_text(f"{text}\nzzzzzzzz = 1\n")
         with pytest.raises(ConfigError) as refused:
             load(file)
-        return refused.value.en.partition("known: ")[2].split(", ")
+        return refused.value.message.en.partition("known: ")[2].split(", ")
 
     sections = {
         "server": "[server]",
         "database": "[database]",
+        "limits": "[limits]",
+        "metrics": "[metrics]",
         "engine": "[engine]",
+        "engines.NAME": '[engines.x]\nkind = "local"',
         "registries.NAME": "[registries.x]",
         "nodes": "[[nodes]]",
         "volumes.NAME": '[volumes.x]\nsource = "/x"',
@@ -236,7 +244,7 @@ def test_the_guide_has_a_row_for_every_key_of_the_configuration_and_for_no_other
         key for key in guide.rows() if key == "data" or re.match(rf"({'|'.join(TABLES)})\.\w", key)
     }
     # Files of the data folder look like keys.
-    documented -= {"server.json", "server.lock"}
+    documented -= {"server.json", "server.lock", "metrics.db"}
     assert documented == known_keys(tmp_path)
 
 

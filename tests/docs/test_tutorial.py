@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.lab import Lab, eventually
+from tests.api.harness import Harness, eventually
 from tests.docs.markdown import Page, page
 from tests.support.folders import let_in
 from tests.support.server import DanluServer
@@ -43,7 +43,7 @@ class Newcomer:
     def __init__(self, server: DanluServer, folder: Path, language: str) -> None:
         self.server = server
         self.folder = folder
-        self.jobs_seen = Lab(server)
+        self.jobs_seen = Harness(server)
         answer = self.jobs_seen.http.post("/users", json={"name": "alice"})
         assert answer.status_code == 201, answer.text
         self.one_time = answer.json()["password"]

@@ -13,7 +13,8 @@ from danlu.engines.local.attempts import read_claim
 from danlu.engines.local.config import LocalConfig, NodeConfig
 from danlu.engines.local.engine import LocalEngine
 from tests.engines.faulty import FaultyEngine
-from tests.engines.world import World
+from tests.engines.harness import EngineHarness
+from tests.engines.local_harness import LocalHarness
 
 NODES = (
     NodeConfig("n1", 4, 8 << 30, (("RTX3090", 4),)),
@@ -47,38 +48,38 @@ def make() -> Callable[[Path], Engine]:
 
 
 @pytest.fixture
-async def world(make: Callable[[Path], Engine], tmp_path: Path) -> AsyncIterator[World]:
-    world = World(make, tmp_path)
-    await world.start()
-    yield world
-    await world.close()
+async def harness(make: Callable[[Path], Engine], tmp_path: Path) -> AsyncIterator[EngineHarness]:
+    harness = LocalHarness(make, tmp_path)
+    await harness.start()
+    yield harness
+    await harness.close()
 
 
 ROOT = os.geteuid() == 0
 as_root = pytest.mark.skipif(not ROOT, reason="needs root")
 
 
-def engine_of(world: World) -> LocalEngine:
-    assert isinstance(world.engine, LocalEngine)
-    return world.engine
+def engine_of(harness: EngineHarness) -> LocalEngine:
+    assert isinstance(harness.engine, LocalEngine)
+    return harness.engine
 
 
 @pytest.fixture
-async def boxed(world: World) -> World:
-    if not engine_of(world).abilities.namespaces:
-        pytest.skip(f"no namespaces: {engine_of(world).abilities.namespaces_why_not}")
-    return world
+async def boxed(harness: EngineHarness) -> EngineHarness:
+    if not engine_of(harness).abilities.namespaces:
+        pytest.skip(f"no namespaces: {engine_of(harness).abilities.namespaces_why_not}")
+    return harness
 
 
 @pytest.fixture
-async def plain(tmp_path: Path) -> AsyncIterator[World]:
-    world = World(bare, tmp_path)
-    await world.start()
-    yield world
-    await world.close()
+async def plain(tmp_path: Path) -> AsyncIterator[EngineHarness]:
+    harness = LocalHarness(bare, tmp_path)
+    await harness.start()
+    yield harness
+    await harness.close()
 
 
-def keeper_of(world: World, attempt: str, task: int = 0) -> int:
-    found = read_claim(str(world.data / "run" / attempt), task)
+def keeper_of(harness: EngineHarness, attempt: str, task: int = 0) -> int:
+    found = read_claim(str(harness.data / "run" / attempt), task)
     assert found is not None
     return int(found[0]["pid"])

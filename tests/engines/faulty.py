@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from danlu.engines.api import (
+    NOTHING,
+    Disk,
     Duplex,
     Engine,
     InDoubt,
     Inventory,
     Launch,
+    LogFile,
     Observation,
     Plan,
     Ports,
@@ -20,7 +23,7 @@ from danlu.engines.api import (
     TaskRef,
     Tty,
     Unreachable,
-    Usage,
+    UsageReport,
 )
 
 
@@ -83,10 +86,21 @@ class FaultyEngine:
         await self._answerable()
         return await self.inner.inventory()
 
+    async def disk(self) -> Disk | None:
+        await self._answerable()
+        return await self.inner.disk()
+
+    async def missing_folders(self, node: str, folders: Sequence[str]) -> tuple[str, ...]:
+        await self._answerable()
+        return await self.inner.missing_folders(node, folders)
+
+    def export_logs(self) -> Iterator[LogFile]:
+        return self.inner.export_logs()
+
     def plan(self, launch: Launch) -> Plan:
         return self.inner.plan(launch)
 
-    async def launch(self, launch: Launch, plan: Plan) -> str:
+    async def launch(self, launch: Launch, plan: Plan) -> Seen:
         fault = self._next()
         if fault is Fault.AWAY:
             raise Unreachable("injected: away")
@@ -98,12 +112,12 @@ class FaultyEngine:
             first, second = await asyncio.gather(
                 self.inner.launch(launch, plan), self.inner.launch(launch, plan)
             )
-            assert first == second
+            assert first.handle == second.handle
             return first
-        handle = await self.inner.launch(launch, plan)
+        seen = await self.inner.launch(launch, plan)
         if fault is Fault.LOST_ANSWER:
             raise InDoubt("injected: the answer was lost")
-        return handle
+        return seen
 
     async def settle(self, attempt_id: str) -> Seen | None:
         fault = await self._answerable()
@@ -111,32 +125,32 @@ class FaultyEngine:
             await self.inner.settle(attempt_id)
         return await self.inner.settle(attempt_id)
 
-    async def observe(self, cursor: str | None) -> Observation:
+    async def observe(self, cursor: str | None, known: Mapping[str, str] = NOTHING) -> Observation:
         await self._answerable()
-        return await self.inner.observe(cursor)
+        return await self.inner.observe(cursor, known)
 
     def changes(self) -> AsyncIterator[None]:
         return self.inner.changes()
 
-    async def stop(self, attempt_id: str, grace: float) -> None:
+    async def stop(self, attempt_id: str, grace: float, handle: str = "") -> None:
         fault = self._next()
         if fault in (Fault.AWAY, Fault.LOST_REQUEST):
             raise Unreachable("injected: no answer")
-        await self.inner.stop(attempt_id, grace)
+        await self.inner.stop(attempt_id, grace, handle)
         if fault is Fault.TWICE:
-            await self.inner.stop(attempt_id, grace)
+            await self.inner.stop(attempt_id, grace, handle)
         if fault is Fault.LOST_ANSWER:
             raise Unreachable("injected: the answer was lost")
 
-    async def forget(self, attempt_id: str) -> None:
+    async def forget(self, attempt_id: str, handle: str = "") -> None:
         fault = await self._answerable()
-        await self.inner.forget(attempt_id)
+        await self.inner.forget(attempt_id, handle)
         if fault is Fault.TWICE:
-            await self.inner.forget(attempt_id)
+            await self.inner.forget(attempt_id, handle)
 
-    async def sweep(self, live: frozenset[str]) -> int:
+    async def sweep(self, live: Callable[[], frozenset[str]], installation: str = "") -> int:
         await self._answerable()
-        return await self.inner.sweep(live)
+        return await self.inner.sweep(live, installation)
 
     def read_log(
         self, task: TaskRef, stream: str, offset: int, limit: int | None = None
@@ -158,5 +172,5 @@ class FaultyEngine:
     async def connect(self, task: TaskRef, port: int) -> Duplex:
         return await self.inner.connect(task, port)
 
-    async def usage(self) -> Mapping[TaskRef, Usage]:
+    async def usage(self) -> UsageReport:
         return await self.inner.usage()

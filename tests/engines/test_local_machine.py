@@ -19,22 +19,22 @@ from danlu.engines.local.config import LocalConfig, NodeConfig
 from danlu.engines.local.engine import LocalEngine
 from danlu.engines.local.keeper import cgroup, linux, pump
 from tests.engines.conftest import as_root, engine_of
-from tests.engines.world import (
-    World,
+from tests.engines.harness import (
+    EngineHarness,
     argv,
     shell,
 )
 
 
 class TestTheMachine:
-    async def test_abilities_say_what_was_found_and_why_not(self, plain: World) -> None:
+    async def test_abilities_say_what_was_found_and_why_not(self, plain: EngineHarness) -> None:
         abilities = engine_of(plain).abilities
         assert not abilities.namespaces
         assert abilities.namespaces_why_not == "off by configuration"
         assert abilities.cgroup is None
         assert abilities.cgroup_why_not == "off by configuration"
         assert abilities.tree == "marker"
-        assert all(len(text) == 2 and all(text) for text in TREE_GUARANTEES.values())
+        assert all(text.en and text.zh for text in TREE_GUARANTEES.values())
 
     async def test_without_declared_nodes_there_is_this_machine(self, tmp_path: Path) -> None:
         engine = LocalEngine(LocalConfig(tmp_path))
@@ -45,9 +45,9 @@ class TestTheMachine:
         assert nodes[0].cpus == len(os.sched_getaffinity(0))
         assert nodes[0].memory > 1 << 20
 
-    async def test_declared_cards_are_shown(self, world: World) -> None:
-        first, second = (await world.engine.inventory()).nodes
-        assert [(card.index, card.model) for card in first.gpus] == [
+    async def test_declared_gpus_are_shown(self, harness: EngineHarness) -> None:
+        first, second = (await harness.engine.inventory()).nodes
+        assert [(gpu.index, gpu.model) for gpu in first.gpus] == [
             (index, "RTX3090") for index in range(4)
         ]
         assert second.gpus == ()
@@ -109,7 +109,7 @@ class TestTheMachine:
 
 
 class TestParts:
-    def test_declared_nodes_share_the_real_cards_in_order(self) -> None:
+    def test_declared_nodes_share_the_real_gpus_in_order(self) -> None:
         nodes = (
             NodeConfig("a", 1, 1, (("X", 2),)),
             NodeConfig("b", 1, 1),
@@ -120,17 +120,19 @@ class TestParts:
         assert gpus.physical(nodes, real[:3]) == {}
         assert gpus.physical(nodes, ()) == {}
 
-    async def test_a_node_s_cards_become_the_machine_s_own_numbers(self, world: World) -> None:
-        engine = engine_of(world)
-        assert engine._ground is not None
-        engine._ground = replace(engine._ground, first_card={world.node: 4})
-        _, log = await world.run(shell("echo $CUDA_VISIBLE_DEVICES"), gpus=[(0, 3)])
+    async def test_a_node_s_gpus_become_the_machine_s_own_numbers(
+        self, harness: EngineHarness
+    ) -> None:
+        engine = engine_of(harness)
+        assert engine._plan_context is not None
+        engine._plan_context = replace(engine._plan_context, first_gpu={harness.node: 4})
+        _, log = await harness.run(shell("echo $CUDA_VISIBLE_DEVICES"), gpus=[(0, 3)])
         assert log == b"4,7\n"
 
-    async def test_an_image_is_refused_with_what_is_missing(self, world: World) -> None:
+    async def test_an_image_is_refused_with_what_is_missing(self, harness: EngineHarness) -> None:
         # A runtime that is installed and does not run may be started: nothing is final then.
         with pytest.raises((Refused, Unreachable), match=r"pytorch:2\.4"):
-            world.engine.plan(world.launch(argv("true"), image="pytorch:2.4"))
+            harness.engine.plan(harness.launch(argv("true"), image="pytorch:2.4"))
 
     @as_root
     def test_the_second_version_of_cgroups_ends_trees(self) -> None:
@@ -139,7 +141,7 @@ class TestParts:
             pytest.skip("no cgroup2 file system is mounted")
         groups, why = cgroup._second_version(mounts[""], "/", f"test-{os.getpid()}")
         assert groups is not None, why
-        group = groups.make("a.0", 0, 0)
+        group = groups.make("a.0", {"memory": 0, "cpus": 0, "pids": 0, "devices": []})
         child = subprocess.Popen(
             ["sh", "-c", "setsid sleep 600 & exec sleep 600"], preexec_fn=group.enter
         )

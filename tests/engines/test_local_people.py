@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from danlu.control.folders import make_shared
 from danlu.engines.api import Duplex, HostMount, Identity, TaskRef, Tty
 from danlu.engines.local.names import group_text, passwd_text
+from danlu.files.folders import make_shared
 from danlu.spec.job import GpuRequest, Processes, Resources, Stdin
 from tests.engines.conftest import as_root, keeper_of, local
-from tests.engines.world import JOB, World, argv, script, shell
+from tests.engines.harness import JOB, EngineHarness, argv, script, shell
+from tests.engines.local_harness import LocalHarness
 
 ALICE = Identity("alice", None, 231_001, 231_001, (231_100,), (("vision", 231_100),), 0o007)
 BOB = Identity("bob", None, 231_002, 231_002, (231_100,), (("vision", 231_100),), 0o007)
@@ -29,8 +30,8 @@ def uid_of(who: Identity) -> int:
     return who.uid
 
 
-def home_of(world: World, who: Identity) -> HostMount:
-    home = world.data / "home" / who.user
+def home_of(harness: EngineHarness, who: Identity) -> HostMount:
+    home = harness.data / "home" / who.user
     if not home.exists():
         home.parent.mkdir(mode=0o711, exist_ok=True)
         home.mkdir(mode=0o700)
@@ -38,15 +39,15 @@ def home_of(world: World, who: Identity) -> HostMount:
     return HostMount("userhome", str(home), "/userhome")
 
 
-async def run(world: World, who: Identity, text: str) -> str:
-    _, log = await world.run(shell(text), identity=who, mounts=(home_of(world, who),))
+async def run(harness: EngineHarness, who: Identity, text: str) -> str:
+    _, log = await harness.run(shell(text), identity=who, mounts=(home_of(harness, who),))
     return log.decode()
 
 
-async def begin(world: World, who: Identity, text: str, **values: Any) -> str:
-    mounts = (home_of(world, who),)
-    attempt = await world.begin(shell(text), identity=who, mounts=mounts, **values)
-    await world.printed(attempt, b"ready")
+async def begin(harness: EngineHarness, who: Identity, text: str, **values: Any) -> str:
+    mounts = (home_of(harness, who),)
+    attempt = await harness.begin(shell(text), identity=who, mounts=mounts, **values)
+    await harness.printed(attempt, b"ready")
     return attempt
 
 
@@ -69,17 +70,17 @@ def host_pids(who: Identity) -> list[int]:
 
 
 @pytest.fixture
-async def apart(tmp_path: Path) -> AsyncIterator[World]:
+async def apart(tmp_path: Path) -> AsyncIterator[EngineHarness]:
     """Without namespaces: only uids keep people apart."""
-    world = World(lambda data: local(data, userns="off", identities=True), tmp_path)
-    await world.start()
-    yield world
-    await world.close()
+    harness = LocalHarness(lambda data: local(data, userns="off", identities=True), tmp_path)
+    await harness.start()
+    yield harness
+    await harness.close()
 
 
 @as_root
 class TestOneself:
-    async def test_has_a_name_and_a_home(self, boxed: World) -> None:
+    async def test_has_a_name_and_a_home(self, boxed: EngineHarness) -> None:
         log = await run(
             boxed,
             ALICE,
@@ -94,13 +95,13 @@ class TestOneself:
             *("alice alice", "0007"),
         ]
 
-    async def test_has_no_rights_of_root(self, boxed: World) -> None:
+    async def test_has_no_rights_of_root(self, boxed: EngineHarness) -> None:
         log = await run(
             boxed, ALICE, "grep -h -E '^(Cap(Inh|Prm|Eff|Amb)|NoNew)' /proc/self/status"
         )
         assert [line.split()[1] for line in log.splitlines()] == ["0" * 16] * 4 + ["1"]
 
-    async def test_cannot_become_root_again(self, boxed: World) -> None:
+    async def test_cannot_become_root_again(self, boxed: EngineHarness) -> None:
         log = await run(
             boxed,
             ALICE,
@@ -111,19 +112,19 @@ class TestOneself:
         numbers = [line.split()[1:] for line in log.splitlines()[1:]]
         assert numbers == [[str(ALICE.uid)] * 4, [str(ALICE.gid)] * 4]
 
-    async def test_owns_all_that_a_task_makes(self, boxed: World) -> None:
+    async def test_owns_all_that_a_task_makes(self, boxed: EngineHarness) -> None:
         await run(boxed, ALICE, "mkdir -p a/b; touch a/b/c; ln -s c a/b/l; mkfifo a/p")
         home = boxed.data / "home" / "alice"
         made = [home, *home.rglob("*")]
         assert len(made) == 6
         assert {(p.lstat().st_uid, p.lstat().st_gid) for p in made} == {(ALICE.uid, ALICE.gid)}
 
-    async def test_opens_its_streams_by_name(self, boxed: World) -> None:
+    async def test_opens_its_streams_by_name(self, boxed: EngineHarness) -> None:
         log = await run(boxed, ALICE, "echo one > /dev/stdout; echo two > /dev/stderr")
         assert log == "one\ntwo\n"
 
     @pytest.mark.parametrize("tty", [None, Tty()], ids=["pipes", "terminal"])
-    async def test_is_the_same_in_exec(self, boxed: World, tty: Tty | None) -> None:
+    async def test_is_the_same_in_exec(self, boxed: EngineHarness, tty: Tty | None) -> None:
         attempt = await begin(boxed, ALICE, "echo ready; sleep 1000")
         words = ["sh", "-c", "whoami; umask; touch /userhome/by-exec; echo x > /dev/stdout"]
         said = await talk(await boxed.engine.exec(TaskRef(attempt, 0, JOB), words, tty))
@@ -132,7 +133,7 @@ class TestOneself:
         assert (made.st_uid, made.st_gid) == (ALICE.uid, ALICE.gid)
         await boxed.stop(attempt, 0)
 
-    async def test_owns_the_terminal(self, boxed: World) -> None:
+    async def test_owns_the_terminal(self, boxed: EngineHarness) -> None:
         task, log = await boxed.run(
             shell("stat -c %u $(tty); whoami; grep CapEff /proc/self/status"),
             identity=ALICE,
@@ -142,7 +143,7 @@ class TestOneself:
         assert task.exit_code == 0
         assert log.decode().split() == [str(ALICE.uid), "alice", "CapEff:", "0" * 16]
 
-    async def test_is_every_process_of_a_task(self, boxed: World) -> None:
+    async def test_is_every_process_of_a_task(self, boxed: EngineHarness) -> None:
         _, log = await boxed.run(
             shell("id -u"),
             identity=ALICE,
@@ -171,7 +172,7 @@ PRIED = {"READ", "SIGNAL", "TRACED"}
 
 @as_root
 class TestAnother:
-    async def test_cannot_see_ones_home(self, boxed: World) -> None:
+    async def test_cannot_see_ones_home(self, boxed: EngineHarness) -> None:
         await run(boxed, ALICE, "echo hush > diary; chmod 666 diary")
         home = boxed.data / "home" / "alice"
         log = await run(
@@ -183,7 +184,7 @@ class TestAnother:
         assert "hush" not in log
         assert not {"alice", "home", "logs", "run"} & set(log.split())
 
-    async def test_cannot_see_or_hurt_ones_processes(self, boxed: World) -> None:
+    async def test_cannot_see_or_hurt_ones_processes(self, boxed: EngineHarness) -> None:
         """Not even by their numbers on the host, those of the keepers among them."""
         secrets = {"TOKEN": "hush"}
         attempt = await begin(boxed, ALICE, "echo ready; exec sleep 1000", secrets=secrets)
@@ -200,7 +201,9 @@ class TestAnother:
         assert host_pids(ALICE), "it runs on"
         await boxed.stop(attempt, 0)
 
-    async def test_is_kept_apart_by_uids_where_there_are_no_namespaces(self, apart: World) -> None:
+    async def test_is_kept_apart_by_uids_where_there_are_no_namespaces(
+        self, apart: EngineHarness
+    ) -> None:
         secrets = {"TOKEN": "hush"}
         text = "echo hush > diary; echo ready; exec sleep 1000"
         attempt = await begin(apart, ALICE, text, secrets=secrets)
@@ -225,7 +228,7 @@ class TestAnother:
         assert host_pids(ALICE), "it runs on"
         await apart.stop(attempt, 0)
 
-    async def test_cannot_reach_logs_records_or_sockets(self, boxed: World) -> None:
+    async def test_cannot_reach_logs_records_or_sockets(self, boxed: EngineHarness) -> None:
         attempt = await begin(boxed, ALICE, "echo ready; exec sleep 1000")
         run_folder = boxed.data / "run" / attempt
         assert (run_folder / "0.sock").exists()
@@ -240,7 +243,9 @@ class TestAnother:
         assert "FileNotFoundError" in log
         await boxed.stop(attempt, 0)
 
-    async def test_finds_logs_and_records_closed_also_on_the_host(self, boxed: World) -> None:
+    async def test_finds_logs_and_records_closed_also_on_the_host(
+        self, boxed: EngineHarness
+    ) -> None:
         attempt = await begin(boxed, ALICE, "echo ready; exec sleep 1000")
         for top in (boxed.data / "logs", boxed.data / "run" / attempt):
             found = [top.lstat(), *(path.lstat() for path in top.rglob("*"))]
@@ -250,7 +255,7 @@ class TestAnother:
         await boxed.stop(attempt, 0)
 
     async def test_shares_no_memory_and_cannot_read_what_one_leaves_in_tmp(
-        self, boxed: World
+        self, boxed: EngineHarness
     ) -> None:
         name = f"danlu-test-{os.getpid()}"
         mine = Path("/tmp") / name
@@ -275,7 +280,9 @@ class TestAnother:
                 path.unlink()
             mine.rmdir()
 
-    async def test_of_the_same_group_can_change_what_is_in_its_folder(self, boxed: World) -> None:
+    async def test_of_the_same_group_can_change_what_is_in_its_folder(
+        self, boxed: EngineHarness
+    ) -> None:
         folder = boxed.data / "share" / "vision"
         make_shared(str(folder), 231_100)
         share = HostMount("share.vision", str(folder), "/mnt/share/vision")
@@ -308,7 +315,7 @@ class TestNoProbing:
 
     @pytest.mark.parametrize("name", ["there", "absent"])
     async def test_a_script_behind_a_link_into_a_closed_folder(
-        self, boxed: World, name: str
+        self, boxed: EngineHarness, name: str
     ) -> None:
         closed = boxed.outside / "closed"
         closed.mkdir(mode=0o700)
@@ -319,21 +326,23 @@ class TestNoProbing:
         assert b"ran" not in log
         assert (task.exit_code, task.hint) == (127, "command_not_found")
 
-    async def test_a_script_behind_a_link_that_one_may_follow_runs(self, boxed: World) -> None:
+    async def test_a_script_behind_a_link_that_one_may_follow_runs(
+        self, boxed: EngineHarness
+    ) -> None:
         (boxed.outside / "real.sh").write_text("echo ran as $(id -u)\n")
         home = home_of(boxed, EVE)
         (Path(home.source) / "start.sh").symlink_to(boxed.outside / "real.sh")
         task, log = await boxed.run(script("start.sh"), identity=EVE, mounts=(home,))
         assert (task.exit_code, log.decode()) == (0, f"ran as {EVE.uid}\n")
 
-    async def test_a_closed_folder_to_work_in(self, boxed: World) -> None:
+    async def test_a_closed_folder_to_work_in(self, boxed: EngineHarness) -> None:
         closed = boxed.outside / "closed"
         closed.mkdir(mode=0o700)
         task, _ = await boxed.run(argv("pwd"), identity=EVE, workdir=str(closed))
         assert (task.exit_code, task.hint) == (126, "workdir_missing")
         assert f"uid {EVE.uid} may not enter it" in task.detail
 
-    async def test_a_closed_program(self, boxed: World) -> None:
+    async def test_a_closed_program(self, boxed: EngineHarness) -> None:
         program = boxed.outside / "program"
         program.write_text("#!/bin/sh\necho ran\n")
         program.chmod(0o700)
@@ -343,7 +352,7 @@ class TestNoProbing:
 
 
 class TestVolumes:
-    async def test_one_that_became_a_link_is_not_followed(self, boxed: World) -> None:
+    async def test_one_that_became_a_link_is_not_followed(self, boxed: EngineHarness) -> None:
         """Whoever owns the folder above could put a link to anything there."""
         (boxed.outside / "target" / "v").mkdir(parents=True)
         (boxed.outside / "link").symlink_to(boxed.outside / "target")

@@ -13,15 +13,16 @@ from danlu.engines.api import HostMount, Identity, Refused
 from danlu.spec.job import GpuRequest, Resources
 from tests.engines import conftest
 from tests.engines.conftest import ROOT, as_root, engine_of
-from tests.engines.world import (
-    World,
+from tests.engines.harness import (
+    EngineHarness,
     argv,
     shell,
 )
+from tests.engines.local_harness import LocalHarness
 
 
 class TestWhatATaskSees:
-    async def test_volumes_at_paths_the_host_does_not_have(self, boxed: World) -> None:
+    async def test_volumes_at_paths_the_host_does_not_have(self, boxed: EngineHarness) -> None:
         for name in ("home", "gdata", "x"):
             (boxed.outside / name).mkdir()
         (boxed.outside / "gdata" / "set").write_text("data\n")
@@ -43,7 +44,7 @@ class TestWhatATaskSees:
         for path in ("/userhome", "/gdata", "/mnt/no-such"):
             assert not os.path.exists(path)
 
-    async def test_a_volume_beside_what_the_host_has(self, boxed: World) -> None:
+    async def test_a_volume_beside_what_the_host_has(self, boxed: EngineHarness) -> None:
         """The host's folder goes on showing what it shows."""
         before = sorted(os.listdir(boxed.outside))
         _, log = await boxed.run(
@@ -53,7 +54,9 @@ class TestWhatATaskSees:
         assert log.decode().split() == sorted([*before, "added"])
         assert sorted(os.listdir(boxed.outside)) == before
 
-    async def test_the_data_folder_is_hidden_but_not_the_volumes_in_it(self, boxed: World) -> None:
+    async def test_the_data_folder_is_hidden_but_not_the_volumes_in_it(
+        self, boxed: EngineHarness
+    ) -> None:
         home = boxed.data / "homes" / "alice"
         home.mkdir(parents=True)
         (home / "proj").mkdir()
@@ -63,18 +66,18 @@ class TestWhatATaskSees:
         _, log = await boxed.run(shell("pwd"), mounts=mounts, workdir=str(home / "proj"))
         assert log == b"/userhome/proj\n"
 
-    async def test_host_folders_work_as_before(self, boxed: World) -> None:
+    async def test_host_folders_work_as_before(self, boxed: EngineHarness) -> None:
         task, log = await boxed.run(shell("pwd; echo x > made"), workdir=str(boxed.outside))
         assert log.decode().strip() == str(boxed.outside)
         assert (boxed.outside / "made").exists()
         assert task.exit_code == 0
 
-    async def test_shared_memory_has_the_size_asked_for(self, boxed: World) -> None:
+    async def test_shared_memory_has_the_size_asked_for(self, boxed: EngineHarness) -> None:
         size = Resources(GpuRequest(), 1.0, 1 << 30, 3 << 20)
         _, log = await boxed.run(shell("df --output=size -B1 /dev/shm | tail -1"), resources=size)
         assert int(log) == 3 << 20
 
-    async def test_no_privileges_and_only_its_own_processes(self, boxed: World) -> None:
+    async def test_no_privileges_and_only_its_own_processes(self, boxed: EngineHarness) -> None:
         _, log = await boxed.run(
             shell(
                 "grep -h -E 'CapPrm|CapEff|NoNewPrivs' /proc/self/status;"
@@ -86,7 +89,7 @@ class TestWhatATaskSees:
         assert words[5] == "1"
         assert int(words[6]) < 8
 
-    async def test_its_keeper_gives_nothing_away(self, boxed: World) -> None:
+    async def test_its_keeper_gives_nothing_away(self, boxed: EngineHarness) -> None:
         task, log = await boxed.run(
             shell(
                 "cat /proc/1/environ /proc/1/mem; ls /proc/1/root; cat /proc/1/fd/5;"
@@ -97,12 +100,12 @@ class TestWhatATaskSees:
         assert log.endswith(b"on\n")
         assert log.count(b"ermission denied") >= 4
 
-    async def test_the_root_folder_takes_no_files(self, boxed: World) -> None:
+    async def test_the_root_folder_takes_no_files(self, boxed: EngineHarness) -> None:
         task, _ = await boxed.run(shell("touch /made-by-task"))
         assert task.exit_code != 0
         assert not os.path.exists("/made-by-task")
 
-    async def test_a_missing_volume_is_named(self, boxed: World) -> None:
+    async def test_a_missing_volume_is_named(self, boxed: EngineHarness) -> None:
         gone = str(boxed.outside / "gone")
         task, log = await boxed.run(argv("true"), mounts=(HostMount("v", gone, "/v"),))
         assert (task.exit_code, task.hint) == (125, "launch_failed")
@@ -110,7 +113,7 @@ class TestWhatATaskSees:
         assert gone.encode() in log
 
     async def test_without_namespaces_places_are_given_by_variables_and_links(
-        self, plain: World
+        self, plain: EngineHarness
     ) -> None:
         home, fast = plain.outside / "home", plain.outside / "fast"
         home.mkdir()
@@ -129,7 +132,7 @@ class TestWhatATaskSees:
         assert log.decode().split() == [str(home), str(home), str(fast), str(fast), f"{home}/proj"]
 
     @as_root
-    async def test_another_user_owns_what_the_task_makes(self, boxed: World) -> None:
+    async def test_another_user_owns_what_the_task_makes(self, boxed: EngineHarness) -> None:
         who = Identity("alice", uid=12345, gid=12346, groups=(12347,))
         home = HostMount("userhome", str(boxed.outside), "/userhome")
         task, log = await boxed.run(
@@ -143,12 +146,14 @@ class TestWhatATaskSees:
         assert (boxed.outside / "made").stat().st_uid == 12345
 
     @pytest.mark.skipif(ROOT, reason="root may")
-    async def test_another_user_is_refused_without_root(self, world: World) -> None:
+    async def test_another_user_is_refused_without_root(self, harness: EngineHarness) -> None:
         with pytest.raises(Refused, match="not root"):
-            world.engine.plan(world.launch(argv("true"), identity=Identity("bob", uid=1)))
+            harness.engine.plan(harness.launch(argv("true"), identity=Identity("bob", uid=1)))
 
     @as_root
-    async def test_mounts_made_after_the_server_started_are_seen(self, boxed: World) -> None:
+    async def test_mounts_made_after_the_server_started_are_seen(
+        self, boxed: EngineHarness
+    ) -> None:
         await boxed.run(argv("true"))
         disk = boxed.outside / "disk"
         disk.mkdir()
@@ -164,9 +169,9 @@ class TestWhatATaskSees:
         secret = tmp_path / "secret"
         secret.mkdir()
         (secret / "token").write_text("x")
-        world = World(lambda data: conftest.local(data, hide=(secret,)), tmp_path)
-        await world.start()
-        if engine_of(world).abilities.namespaces:
-            _, log = await world.run(shell(f"ls -A {secret}"))
+        harness = LocalHarness(lambda data: conftest.local(data, hide=(secret,)), tmp_path)
+        await harness.start()
+        if engine_of(harness).abilities.namespaces:
+            _, log = await harness.run(shell(f"ls -A {secret}"))
             assert log == b""
-        await world.close()
+        await harness.close()

@@ -6,30 +6,31 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from danlu.engines.api import GpuBinding, Identity, Launch, Place, TaskLaunch
+from danlu.engines.api import Identity, Launch, TaskLaunch
 from danlu.engines.peers import peer_variables, ports_needed
 from danlu.spec.job import Command, GpuRequest, Processes, Resources, RunAs
+from danlu.spec.placement import Placement
 
 ADDRESSES = {"n1": "10.0.0.1", "n2": "10.0.0.2"}
 
 
-def gang(roles: Sequence[str], cards: int = 0, **values: Any) -> Launch:
+def gang(roles: Sequence[str], gpus: int = 0, **values: Any) -> Launch:
     tasks, places, seen = [], [], {}
     for index, role in enumerate(roles):
         seen[role] = seen.get(role, -1) + 1
-        resources = Resources(GpuRequest(cards), 1, 1, 1)
+        resources = Resources(GpuRequest(gpus), 1, 1, 1)
         command = Command(RunAs.ARGV, ("true",))
         task = TaskLaunch(index, role, seen[role], command, resources, **values)
         tasks.append(task)
         count = ports_needed(task, len(roles))
         ports = tuple(20000 + 10 * index + i for i in range(count))
         node = f"n{index % 2 + 1}"
-        places.append(Place(index, node, GpuBinding(tuple(range(cards))), ports))
+        places.append(Placement(node, tuple(range(gpus)), ports=ports))
     return Launch("attempt", "job", 1, Identity("alice"), tuple(tasks), tuple(places))
 
 
 def test_a_task_alone_gets_no_variables_that_make_frameworks_wait_for_others() -> None:
-    [[variables]] = peer_variables(gang(["main"], cards=2), ADDRESSES)
+    [[variables]] = peer_variables(gang(["main"], gpus=2), ADDRESSES)
     absent = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG"}
     assert not absent & variables.keys()
     assert variables["DANLU_TASK_INDEX"] == "0"
@@ -55,16 +56,16 @@ def test_tasks_are_ranks_where_each_starts_one_process() -> None:
     assert "LOCAL_RANK" not in last
 
 
-def test_processes_are_ranks_where_each_card_has_one() -> None:
-    found = peer_variables(gang(["w", "w"], cards=2, processes=Processes.PER_GPU), ADDRESSES)
+def test_processes_are_ranks_where_each_gpu_has_one() -> None:
+    found = peer_variables(gang(["w", "w"], gpus=2, processes=Processes.PER_GPU), ADDRESSES)
     ranks = [[(v["RANK"], v["LOCAL_RANK"]) for v in task] for task in found]
     assert ranks == [[("0", "0"), ("1", "1")], [("2", "0"), ("3", "1")]]
     assert {v["WORLD_SIZE"] for task in found for v in task} == {"4"}
     assert {v["LOCAL_WORLD_SIZE"] for task in found for v in task} == {"2"}
 
 
-def test_one_task_with_a_process_per_card_has_a_rendezvous() -> None:
-    launch = gang(["w"], cards=2, processes=Processes.PER_GPU)
+def test_one_task_with_a_process_per_gpu_has_a_rendezvous() -> None:
+    launch = gang(["w"], gpus=2, processes=Processes.PER_GPU)
     [processes] = peer_variables(launch, ADDRESSES)
     assert [v["RANK"] for v in processes] == ["0", "1"]
     assert processes[1]["MASTER_PORT"] == "20000"

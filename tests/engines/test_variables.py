@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from danlu.engines.api import GpuBinding, Identity, Launch, Origin, Place, TaskLaunch
+from danlu.engines.api import Identity, Launch, Origin, TaskLaunch
 from danlu.engines.peers import peer_variables, ports_needed, wished_port
 from danlu.spec.complete import complete
+from danlu.spec.placement import Placement
 
 ADDRESSES = {"n1": "10.0.0.1", "n2": "10.0.0.2"}
 
@@ -65,10 +66,8 @@ def told(job: dict[str, Any], **origin: Any) -> list[dict[str, str]]:
     for task in tasks:
         base = 1000 * (task.index + 1)
         ports = tuple(base + n for n in range(ports_needed(task, gang)))
-        cards = tuple(range(task.resources.gpus.count))
-        places.append(
-            Place(task.index, f"n{task.index % 2 + 1}", GpuBinding(cards, len(cards)), ports)
-        )
+        gpus = tuple(range(task.resources.gpus.count))
+        places.append(Placement(f"n{task.index % 2 + 1}", gpus, ports=ports))
     launch = Launch("at-1", "0189-job", 1, Identity("alice"), tuple(tasks), tuple(places))
     return [processes[0] for processes in peer_variables(launch, ADDRESSES)]
 

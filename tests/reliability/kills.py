@@ -176,5 +176,5 @@ def _check(
         for task in range(each.tasks):
             log = server.bytes_of(f"/jobs/{job['id']}/logs?task={task}")
             if log != each.log:
-                problems.append(f"{name}: log of task {task} is {log[:80]!r}")
+                problems.append(f"{name}: log of task {task} is {log[:400]!r}")
     return problems

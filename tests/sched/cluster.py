@@ -1,7 +1,7 @@
 """A tiny language for clusters, so that a scheduling test reads as a picture.
 
-n1 8x3090        a node with 8 free cards (and 64 CPUs, 512 GiB unless said)
-n2 8x3090 -3     the same with 3 cards taken
+n1 8x3090        a node with 8 free GPUs (and 64 CPUs, 512 GiB unless said)
+n2 8x3090 -3     the same with 3 GPUs taken
 n3 4xA100 down   a node that does not answer
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from danlu.sched.api import WHOLE, CardState, NodeState, Snapshot, TaskShape, Waiting
+from danlu.sched.api import WHOLE, GpuState, NodeState, Snapshot, TaskShape, Waiting
 
 GIB = 2**30
 
@@ -17,7 +17,7 @@ GIB = 2**30
 def node(text: str, cpus: float = 64, memory: int = 512 * GIB) -> NodeState:
     words = text.split()
     name, taken, up = words[0], 0, True
-    cards: list[CardState] = []
+    gpus: list[GpuState] = []
     for word in words[1:]:
         if word == "down":
             up = False
@@ -27,16 +27,16 @@ def node(text: str, cpus: float = 64, memory: int = 512 * GIB) -> NodeState:
             cpus = float(match[1])
         else:
             count, model = word.split("x", 1)
-            start = len(cards)
-            cards += [CardState(start + i, model) for i in range(int(count))]
-    cards = [
-        CardState(c.index, c.model, 0 if place < taken else WHOLE) for place, c in enumerate(cards)
+            start = len(gpus)
+            gpus += [GpuState(start + i, model) for i in range(int(count))]
+    gpus = [
+        GpuState(c.index, c.model, 0 if place < taken else WHOLE) for place, c in enumerate(gpus)
     ]
-    return NodeState(name, cpus, memory, cpus, memory, tuple(cards), up)
+    return NodeState(name, cpus, memory, cpus, memory, tuple(gpus), up)
 
 
 def job(name: str, shape: str, seq: int, priority: int = 0, **more: object) -> Waiting:
-    """`4` cards; `2*4` two tasks of four; `4:A100` that model; `0.5` of a card; `1/8` with CPUs."""
+    """`4` GPUs; `2*4` two tasks of four; `4:A100` that model; `0.5` of a GPU; `1/8` with CPUs."""
     match = re.fullmatch(r"(?:(\d+)\*)?([\d.]+)(?::(\w+))?(?:/(\d+))?", shape)
     assert match is not None, shape
     tasks, amount, model, cpus = match.groups()
@@ -44,7 +44,7 @@ def job(name: str, shape: str, seq: int, priority: int = 0, **more: object) -> W
     one = TaskShape(
         cpus=float(cpus or 1),
         memory=GIB,
-        cards=0 if share else int(amount),
+        gpus=0 if share else int(amount),
         share=share,
         model=model,
     )

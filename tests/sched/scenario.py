@@ -4,11 +4,11 @@
 nodes
   n1 8x3090 -1 cpus=64 mem=512 labels=fast,ssd volumes=faces rank=2 down drained
 running
-  x 4:3090 on n1:0-3 owner=alice group=vision limit=2h since=-600 priority=1
+  x 4:3090 on n1:0-3 owner=alice group=vision limit=2h since=-600 priority=1 preemptible
 quotas
-  user alice cards=8 A100=2 cpus=32 mem=64
-  group vision cards=12
-  user * cards=4
+  user alice gpus=8 A100=2 cpus=32 mem=64
+  group vision gpus=12
+  user * gpus=4
 rules
   place=spread backfill=no environment=3090,T4
   queue small nodes=n1,n2 place=tight
@@ -17,15 +17,20 @@ waiting
 expect
   a on n1:0-3 n2:0-3
   a waits no_room behind
-  a says Needs 4 cards on one node: 5 are free, the largest hole is 3
+  a says Needs 4 GPUs on one node: 5 free, at most 3 on one node
   a tries split: now
   a tries any_model: no change
+  a notes u/b-1 was submitted earlier and goes first
   a clear cpus memory
+  a unclear nodes
   a held by alice/x-1
+  x ends for a
+  x moves to n2:0 for a
+  x stays
 
-A shape is `4` cards, `2*4` two tasks of four, `4:A100` that model, `4:A100|V100` either, `0.5` of a
-card, `1/8` with 8 CPUs, `1/8/32` with 8 CPUs and 32 GiB. `-1` on a node: so many cards are taken by
-nobody we know. Jobs wait in the order they are written.
+A shape is `4` GPUs, `2*4` two tasks of four, `4:A100` that model, `4:A100|V100` either, `0.5` of a
+GPU, `1/8` with 8 CPUs, `1/8/32` with 8 CPUs and 32 GiB. `-1` on a node: so many GPUs are taken by
+nobody we know. Jobs wait in the order they are written. `preemptible` jobs may be ended and moved.
 """
 
 from __future__ import annotations
@@ -37,11 +42,11 @@ from pathlib import Path
 
 from danlu.sched.api import (
     WHOLE,
-    CardState,
     Cause,
     CauseKind,
     Decision,
     Effect,
+    GpuState,
     NodeState,
     Policy,
     QueuePolicy,
@@ -49,14 +54,14 @@ from danlu.sched.api import (
     Quotas,
     Running,
     Snapshot,
-    TaskPlace,
     TaskShape,
     Waiting,
 )
 from danlu.sched.decide import decide
-from danlu.sched.explain import explain
-from danlu.sched.place import Room
-from danlu.sched.words import sentence
+from danlu.sched.explain.explain import explain
+from danlu.sched.explain.words import cause_words, sentence
+from danlu.sched.place.place import Room
+from danlu.spec.placement import Placement
 
 GIB = 2**30
 NOW = 1_000_000.0
@@ -122,6 +127,8 @@ class Scenario:
         started = {start.job_id for start in decision.starts}
         unmentioned = started - mentioned
         assert not unmentioned, f"{self.title}: nobody expected {sorted(unmentioned)} to start"
+        ended = {one.job_id for one in (*decision.preempts, *decision.moves)} - mentioned
+        assert not ended, f"{self.title}: nobody expected {sorted(ended)} to end or move"
 
 
 def scenarios(folder: Path) -> Iterator[Scenario]:
@@ -150,22 +157,32 @@ def scenarios(folder: Path) -> Iterator[Scenario]:
 def _check(line: str, snapshot: Snapshot, policy: Policy, decision: Decision) -> None:
     name, verb, rest = (*line.split(maxsplit=2), "")[:3]
     start = next((s for s in decision.starts if s.job_id == name), None)
+    if verb in ("ends", "moves", "stays"):
+        wanted = "" if verb == "stays" else f"{verb} {rest}"
+        assert _disturbed(decision, name) == wanted, f"{name} {_disturbed(decision, name)}"
+        return
     if verb == "on":
         assert start is not None, f"{name} did not start: {_why(snapshot, policy, name)}"
-        assert [_shown(place) for place in start.places] == rest.split()
+        assert [_shown(place) for place in start.places] == rest.split(), start
         return
     if verb == "starts":
         assert start is not None, f"{name} did not start: {_why(snapshot, policy, name)}"
         if rest.startswith("before "):
             overtaken = rest.removeprefix("before ").split()
-            assert list(start.overtook) == overtaken
+            assert list(start.overtook) == overtaken, start
         return
     found = explain(snapshot, policy, name)
     if verb == "waits":
         assert start is None, f"{name} started on {start}"
-        assert [cause.kind.value for cause in found.causes] == rest.split()
+        kinds = [cause.kind.value for cause in found.causes]
+        assert kinds == rest.split(), f"{name} waits {' '.join(kinds)}: {sentence(found).en}"
     elif verb == "says":
-        assert sentence(found)[0] == rest
+        assert sentence(found).en == rest, sentence(found).en
+    elif verb == "notes":
+        said = [cause_words(cause).en for cause in found.causes]
+        assert rest in said, said
+    elif verb == "unclear":
+        assert set(rest.split()).isdisjoint(found.clear), found.clear
     elif verb == "tries":
         kind, _, effect = rest.partition(": ")
         tried = {one.kind.value: one for one in found.suggestions}
@@ -182,30 +199,41 @@ def _check(line: str, snapshot: Snapshot, policy: Policy, decision: Decision) ->
         raise AssertionError(f"no such expectation: {line}")
 
 
+def _disturbed(decision: Decision, name: str) -> str:
+    """What happens to a running job."""
+    for preempt in decision.preempts:
+        if preempt.job_id == name:
+            return f"ends for {preempt.by}"
+    for move in decision.moves:
+        if move.job_id == name:
+            return f"moves to {' '.join(map(_shown, move.places))} for {move.by}"
+    return ""
+
+
 def _why(snapshot: Snapshot, policy: Policy, name: str) -> str:
-    return sentence(explain(snapshot, policy, name))[0]
+    return sentence(explain(snapshot, policy, name)).en
 
 
-def _shown(place: TaskPlace) -> str:
-    return place.node + (":" + ",".join(map(str, place.cards)) if place.cards else "")
+def _shown(place: Placement) -> str:
+    return place.node + (":" + ",".join(map(str, place.gpus)) if place.gpus else "")
 
 
 def _node(line: str) -> NodeState:
     name, *words = line.split()
     values, flags = _values(words)
-    cards: list[CardState] = []
+    gpus: list[GpuState] = []
     taken = 0
     for flag in flags:
         if flag.startswith("-"):
             taken = int(flag[1:])
         elif match := re.fullmatch(r"(\d+)x(\S+)", flag):
-            cards += [CardState(len(cards) + i, match[2]) for i in range(int(match[1]))]
+            gpus += [GpuState(len(gpus) + i, match[2]) for i in range(int(match[1]))]
     for at in range(taken):
-        cards[at] = replace(cards[at], free=0)
+        gpus[at] = replace(gpus[at], free=0)
     for index, free in _pairs(values.get("free", "")):
-        cards[int(index)] = replace(cards[int(index)], free=int(free))
+        gpus[int(index)] = replace(gpus[int(index)], free=int(free))
     for index in filter(None, values.get("sick", "").split(",")):
-        cards[int(index)] = replace(cards[int(index)], healthy=False)
+        gpus[int(index)] = replace(gpus[int(index)], healthy=False)
     cpus = float(values.get("cpus", 64))
     memory = int(values.get("mem", 512)) * GIB
     return NodeState(
@@ -214,7 +242,7 @@ def _node(line: str) -> NodeState:
         memory,
         cpus,
         memory,
-        tuple(cards),
+        tuple(gpus),
         up="down" not in flags,
         drained="drained" in flags,
         labels=_set(values.get("labels")),
@@ -225,11 +253,11 @@ def _node(line: str) -> NodeState:
 
 def _with_free(node: NodeState, room: Room, at: int) -> NodeState:
     free = room.room_of(at)
-    cards = tuple(
-        replace(card, free=left) if card.healthy else card
-        for card, left in zip(node.cards, free.cards, strict=True)
+    gpus = tuple(
+        replace(gpu, free=left) if gpu.healthy else gpu
+        for gpu, left in zip(node.gpus, free.gpus, strict=True)
     )
-    return replace(node, cpus_free=free.millicpus / 1000, memory_free=free.memory, cards=cards)
+    return replace(node, cpus_free=free.millicpus / 1000, memory_free=free.memory, gpus=gpus)
 
 
 def _running(line: str) -> Running:
@@ -237,13 +265,15 @@ def _running(line: str) -> Running:
     values, flags = _values(words)
     shapes = _shapes(shape, values)
     places = []
-    for place, one in zip(flags, shapes, strict=True):
-        node, _, cards = place.partition(":")
-        places.append(TaskPlace(node, tuple(_indexes(cards)), one.share))
+    preemptible = "preemptible" in flags
+    named = [flag for flag in flags if flag != "preemptible"]
+    for place, one in zip(named, shapes, strict=True):
+        node, _, gpus = place.partition(":")
+        places.append(Placement(node, tuple(_indexes(gpus)), one.share))
     on: dict[str, tuple[int, ...]] = {}
     for place_ in places:
-        if place_.cards:
-            on[place_.node] = (*on.get(place_.node, ()), *place_.cards)
+        if place_.gpus:
+            on[place_.node] = (*on.get(place_.node, ()), *place_.gpus)
     since = NOW + float(values.get("since", -3600))
     limit = _seconds(values.get("limit"))
     owner = values.get("owner", "u")
@@ -258,7 +288,11 @@ def _running(line: str) -> Running:
         tuple(places),
         group=values.get("group"),
         queue=values.get("queue", "default"),
+        kind=values.get("kind", "train"),
         priority=int(values.get("priority", 0)),
+        preemptible=preemptible,
+        movable=preemptible,
+        preempted=int(values.get("preempted", 0)),
     )
 
 
@@ -288,6 +322,7 @@ def _waiting(line: str, seq: int) -> Waiting:
         kind=values.get("kind", "train"),
         submitted=NOW - float(values.get("waited", 60)),
         time_limit=_seconds(values.get("limit")),
+        preemptible="preemptible" in flags,
     )
 
 
@@ -302,11 +337,11 @@ def _shapes(text: str, values: dict[str, str]) -> tuple[TaskShape, ...]:
         one = TaskShape(
             cpus=float(cpus or 1),
             memory=int(memory or 1) * GIB,
-            cards=0 if share else int(amount),
+            gpus=0 if share else int(amount),
             share=share,
             model=models[0] if models[0] and len(models) == 1 else None,
             models=frozenset(models) if len(models) > 1 else frozenset(),
-            indexes=tuple(_indexes(values.get("cards", ""))),
+            indexes=tuple(_indexes(values.get("gpus", ""))),
             labels=_set(values.get("labels")),
             volumes=_set(values.get("volumes")),
             include=_set(values.get("include")),
@@ -320,8 +355,14 @@ def _rules(rules: QueuePolicy, words: list[str]) -> QueuePolicy:
     for key, value in _values(words)[0].items():
         if key == "nodes":
             rules = replace(rules, nodes=frozenset(value.split(",")))
-        elif key == "backfill":
-            rules = replace(rules, backfill=value == "yes")
+        elif key in ("backfill", "lend", "reclaim", "consolidate"):
+            rules = replace(rules, **{key: value == "yes"})
+        elif key == "priority":
+            rules = replace(rules, priority=int(value))
+        elif key == "weight":
+            rules = replace(rules, weight=float(value))
+        elif key == "max_wait":
+            rules = replace(rules, max_wait=_seconds(value))
         else:
             rules = replace(rules, **{key: value})
     return rules
@@ -330,7 +371,7 @@ def _rules(rules: QueuePolicy, words: list[str]) -> QueuePolicy:
 def _quota(words: list[str]) -> Quota:
     quota, models = Quota(), {}
     for key, value in _values(words)[0].items():
-        if key in ("cards", "guaranteed"):
+        if key in ("gpus", "guaranteed"):
             quota = replace(quota, **{key: round(float(value) * WHOLE)})
         elif key == "cpus":
             quota = replace(quota, cpus=float(value))

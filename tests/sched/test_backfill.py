@@ -9,30 +9,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from danlu.sched.api import (
-    CardState,
     CauseKind,
     Decision,
+    GpuState,
     NodeState,
     Policy,
     Running,
     Snapshot,
-    TaskPlace,
     TaskShape,
 )
 from danlu.sched.decide import decide
 from danlu.sched.simulate import Arrival, Simulation
+from danlu.spec.placement import Placement
 from tests.sched.cluster import cluster, job
 
-MACHINE = NodeState("m", 8, 64, 8, 64, tuple(CardState(i, "A100") for i in range(4)))
+MACHINE = NodeState("m", 8, 64, 8, 64, tuple(GpuState(i, "A100") for i in range(4)))
 ORDERS = ("fifo", "easy", "fair", "short-first")
 
 
 def arrivals(sizes: list[tuple[int, int, int, int, int]]) -> list[Arrival]:
-    """(pause before it, run time, CPUs, memory, cards) of each."""
+    """(pause before it, run time, CPUs, memory, GPUs) of each."""
     found, now = [], 0
-    for i, (pause, run, cpus, memory, cards) in enumerate(sizes):
+    for i, (pause, run, cpus, memory, gpus) in enumerate(sizes):
         now += pause
-        shapes = (TaskShape(cpus, memory, cards),)
+        shapes = (TaskShape(cpus, memory, gpus),)
         found.append(Arrival(str(i), now, run, shapes, limit=run))
     return found
 
@@ -79,16 +79,16 @@ gangs = st.lists(
 @pytest.mark.parametrize("place", ["tight", "spread"])
 @settings(max_examples=100, deadline=None)
 @given(gangs)
-def test_so_it_is_on_several_nodes_with_gangs_and_shares_of_cards(
+def test_so_it_is_on_several_nodes_with_gangs_and_shares_of_gpus(
     place: str, sizes: list[tuple[int, int, tuple[int, int, int], int]]
 ) -> None:
     jobs, now = [], 0
-    for i, (pause, run, (cpus, share, cards), tasks) in enumerate(sizes):
+    for i, (pause, run, (cpus, share, gpus), tasks) in enumerate(sizes):
         now += pause
-        shapes = (TaskShape(cpus, 0, cards, share),) * tasks
+        shapes = (TaskShape(cpus, 0, gpus, share),) * tasks
         jobs.append(Arrival(str(i), now, run, shapes, limit=run))
     nodes = [
-        NodeState(name, 8, 0, 8, 0, tuple(CardState(i, "A100") for i in range(4)))
+        NodeState(name, 8, 0, 8, 0, tuple(GpuState(i, "A100") for i in range(4)))
         for name in ("n1", "n2", "n3")
     ]
     plain = Simulation(nodes, Policy("fifo", place, backfill=False)).run(jobs).starts
@@ -98,7 +98,7 @@ def test_so_it_is_on_several_nodes_with_gangs_and_shares_of_cards(
 
 
 def test_a_place_that_is_needed_soon_goes_only_to_what_ends_before() -> None:
-    """`first` gets n2 at 50, when the two cards there come free; two others are free already."""
+    """`first` gets n2 at 50, when the two GPUs there come free; two others are free already."""
     jobs = [
         Arrival("n1 busy", 0, 100, (TaskShape(0, 0, 4),), limit=100),
         Arrival("n2 half busy", 0, 50, (TaskShape(0, 0, 2),), limit=50),
@@ -107,7 +107,7 @@ def test_a_place_that_is_needed_soon_goes_only_to_what_ends_before() -> None:
         Arrival("short", 3, 47, (TaskShape(0, 0, 2),), limit=47),
     ]
     nodes = [
-        NodeState(name, 0, 0, 0, 0, tuple(CardState(i, "A100") for i in range(4)))
+        NodeState(name, 0, 0, 0, 0, tuple(GpuState(i, "A100") for i in range(4)))
         for name in ("n1", "n2")
     ]
     told: dict[str, object] = {}
@@ -171,7 +171,7 @@ def test_a_job_whose_room_is_reserved_starts_by_then(jobs: list[Arrival]) -> Non
         for one in decision.reservations:
             promised.setdefault(one.job_id, one.at)
 
-    nodes = [MACHINE, NodeState("n", 8, 64, 8, 64, MACHINE.cards)]
+    nodes = [MACHINE, NodeState("n", 8, 64, 8, 64, MACHINE.gpus)]
     outcome = Simulation(nodes, Policy("easy")).run(jobs, watch)
     assert {i for i, at in promised.items() if outcome.starts[i] > at} == set()
 
@@ -183,11 +183,11 @@ def test_nobody_overtakes_where_run_times_are_unknown() -> None:
     assert decision.head == "a"
 
 
-def running(name: str, cards: tuple[int, ...], end: float | None) -> Running:
-    place = TaskPlace("n1", cards)
-    shape = TaskShape(1, 1, len(cards))
+def running(name: str, gpus: tuple[int, ...], end: float | None) -> Running:
+    place = Placement("n1", gpus)
+    shape = TaskShape(1, 1, len(gpus))
     return Running(
-        name, f"u/{name}-1", "u", -10.0, end, {"n1": cards}, (shape,), (place,), expected_end=end
+        name, f"u/{name}-1", "u", -10.0, end, {"n1": gpus}, (shape,), (place,), expected_end=end
     )
 
 
@@ -265,31 +265,31 @@ def test_a_small_job_goes_where_work_goes_on_anyway() -> None:
     assert start.places[0].node == "n1"
 
 
-@pytest.mark.parametrize("lost", ["down", "gone", "cards"])
+@pytest.mark.parametrize("lost", ["down", "gone", "gpus"])
 def test_a_slot_on_a_node_that_is_lost_is_given_elsewhere(lost: str) -> None:
     """`first` waits for n1, where the running job ends sooner; then n1 is lost."""
-    cards = tuple(CardState(i, "A100") for i in range(4))
-    taken = tuple(replace(card, free=0) for card in cards)
+    gpus = tuple(GpuState(i, "A100") for i in range(4))
+    taken = tuple(replace(gpu, free=0) for gpu in gpus)
     n1, n2, n3 = (NodeState(name, 8, 1 << 40, 8, 1 << 40, taken) for name in ("n1", "n2", "n3"))
-    n2 = replace(n2, cards=(*taken[:3], cards[3]))
+    n2 = replace(n2, gpus=(*taken[:3], gpus[3]))
     jobs = [holding("a", "n1", 4, 50.0), holding("b", "n2", 3, 90.0), holding("c", "n3", 4, 95.0)]
     first, short = job("first", "4", 1, time_limit=100.0), job("short", "1", 2, time_limit=20.0)
     memory = decide(Snapshot(0.0, [n1, n2, n3], [first, short], jobs), Policy("fifo")).memory
     left = {
         "down": [replace(n1, up=False), n2, n3],
         "gone": [n2, n3],
-        "cards": [replace(n1, cards=taken[:2]), n2, n3],
+        "gpus": [replace(n1, gpus=taken[:2]), n2, n3],
     }[lost]
     later = Snapshot(1.0, left, [first, job("other", "1", 3, time_limit=20.0)], jobs, memory=memory)
     decision = decide(later, Policy("fifo"))
     assert decision.head == "first"
     assert [start.job_id for start in decision.starts] == ["other"]
-    n2 = replace(n2, cards=cards)
+    n2 = replace(n2, gpus=gpus)
     free = Snapshot(91.0, [n2, n3], [first], jobs[2:], memory=decision.memory)
     assert [start.job_id for start in decide(free, Policy("fifo")).starts] == ["first"]
 
 
 def holding(name: str, node: str, count: int, end: float) -> Running:
-    cards = tuple(range(count))
-    place, shape = TaskPlace(node, cards), TaskShape(1, 1, count)
-    return Running(name, f"u/{name}", "u", 0.0, end, {node: cards}, (shape,), (place,))
+    gpus = tuple(range(count))
+    place, shape = Placement(node, gpus), TaskShape(1, 1, count)
+    return Running(name, f"u/{name}", "u", 0.0, end, {node: gpus}, (shape,), (place,))

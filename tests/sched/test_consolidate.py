@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from danlu.sched.api import CardState, Move, NodeState, Policy, QueuePolicy, Running, Snapshot
-from danlu.sched.api import TaskPlace as Place
+from danlu.sched.api import GpuState, Move, NodeState, Policy, QueuePolicy, Running, Snapshot
 from danlu.sched.api import TaskShape as Shape
 from danlu.sched.decide import decide
 from danlu.sched.simulate import Arrival, Simulation
+from danlu.spec.placement import Placement as Place
 from tests.sched.cluster import GIB, job
 
 DAY = 86_400.0
 
 
-def holds(name: str, node: str, cards: tuple[int, ...], end: float = DAY, **more: bool) -> Running:
+def holds(name: str, node: str, gpus: tuple[int, ...], end: float = DAY, **more: bool) -> Running:
     kind = {"movable": True, **more}
-    shapes, places = (Shape(1, 1, len(cards)),), (Place(node, cards),)
-    return Running(name, name, "u", 0.0, end, {node: cards}, shapes, places, **kind)  # type: ignore[arg-type]
+    shapes, places = (Shape(1, 1, len(gpus)),), (Place(node, gpus),)
+    return Running(name, name, "u", 0.0, end, {node: gpus}, shapes, places, **kind)  # type: ignore[arg-type]
 
 
 def plan(need: str, *running: Running, **settings: float) -> tuple[Move, ...]:
     nodes = []
     for name in ("n1", "n2", "n3"):
-        taken = {i for run in running for i in run.cards.get(name, ())}
-        cards = tuple(CardState(i, "3090", 0 if i in taken else 1000) for i in range(4))
-        nodes.append(NodeState(name, 64, 64 * GIB, 64, 64 * GIB, cards))
+        taken = {i for run in running for i in run.gpus.get(name, ())}
+        gpus = tuple(GpuState(i, "3090", 0 if i in taken else 1000) for i in range(4))
+        nodes.append(NodeState(name, 64, 64 * GIB, 64, 64 * GIB, gpus))
     rules = QueuePolicy("easy", consolidate=True, settings=settings)
     waiting = [replace(job("head", need, 1), time_limit=100.0)]
     snapshot = Snapshot(0.0, nodes, waiting, running)
@@ -70,13 +70,13 @@ def test_what_may_not_move_stays() -> None:
     assert plan("4", *fixed) == ()
 
 
-def test_nothing_moves_where_all_free_cards_together_do_not_suffice() -> None:
+def test_nothing_moves_where_all_free_gpus_together_do_not_suffice() -> None:
     assert plan("4", *(holds(n, n, (0, 1, 2)) for n in ("n1", "n2", "n3"))) == ()
 
 
 def test_after_the_moves_the_head_starts_at_once() -> None:
-    cards = tuple(CardState(i, "3090") for i in range(4))
-    nodes = [NodeState(name, 0, 0, 0, 0, cards) for name in ("n1", "n2")]
+    gpus = tuple(GpuState(i, "3090") for i in range(4))
+    nodes = [NodeState(name, 0, 0, 0, 0, gpus) for name in ("n1", "n2")]
     rules = QueuePolicy("easy", consolidate=True)
     jobs = [
         Arrival("a", 0, 9e4, (Shape(0, 0, 3),), limit=9e4, movable=True),

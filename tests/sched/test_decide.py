@@ -16,9 +16,9 @@ from danlu.sched.api import (
     Waiting,
 )
 from danlu.sched.decide import could_ever_run, decide
-from danlu.sched.explain import explain
-from danlu.sched.place import Room, same
-from danlu.sched.words import cause_words, sentence
+from danlu.sched.explain.explain import explain
+from danlu.sched.explain.words import cause_words, sentence
+from danlu.sched.place.place import Room, same
 from tests.sched.cluster import cluster, job
 
 FIFO = Policy()
@@ -26,7 +26,7 @@ FIFO = Policy()
 
 def started(snapshot: Snapshot) -> dict[str, list[tuple[str, tuple[int, ...]]]]:
     decision = decide(snapshot, FIFO)
-    return {s.job_id: [(p.node, p.cards) for p in s.places] for s in decision.starts}
+    return {s.job_id: [(p.node, p.gpus) for p in s.places] for s in decision.starts}
 
 
 def test_a_small_job_goes_to_the_fuller_node() -> None:
@@ -75,10 +75,10 @@ def test_a_model_is_asked_for_by_any_of_its_names() -> None:
     assert started(snapshot)["a"][0][0] == "n2"
 
 
-def test_shares_of_a_card_are_packed_onto_one_card() -> None:
+def test_shares_of_a_gpu_are_packed_onto_one_gpu() -> None:
     snapshot = cluster("n1 2x3090", *(job(str(n), "0.5", n) for n in range(1, 5)))
-    cards = [places[0][1] for places in started(snapshot).values()]
-    assert sorted(cards) == [(0,), (0,), (1,), (1,)]
+    gpus = [places[0][1] for places in started(snapshot).values()]
+    assert sorted(gpus) == [(0,), (0,), (1,), (1,)]
 
 
 def test_a_node_that_is_down_gets_nothing() -> None:
@@ -99,19 +99,19 @@ def test_an_array_keeps_to_its_limit() -> None:
 
 
 def words(snapshot: Snapshot, name: str) -> str:
-    return sentence(explain(snapshot, FIFO, name))[0]
+    return sentence(explain(snapshot, FIFO, name)).en
 
 
 def test_why_names_the_largest_hole() -> None:
-    """A4: enough cards in all, but not on one node."""
+    """A4: enough GPUs in all, but not on one node."""
     snapshot = cluster("n1 4x3090 -1\nn2 4x3090 -2", job("a", "4", 1))
-    assert words(snapshot, "a") == "Needs 4 cards on one node: 5 are free, the largest hole is 3"
+    assert words(snapshot, "a") == "Needs 4 GPUs on one node: 5 free, at most 3 on one node"
 
 
 def test_why_says_never_and_the_number() -> None:
     """D15: larger than any node."""
     snapshot = cluster("n1 8x3090", job("a", "9", 1))
-    assert words(snapshot, "a").startswith("Never here: it needs 9 cards on one node")
+    assert words(snapshot, "a").startswith("Cannot run here: needs 9 GPUs on one node")
     assert words(cluster("n1 8x3090", job("b", "1:A100", 1)), "b").startswith("No A100 here")
 
 
@@ -126,24 +126,24 @@ def test_why_names_who_goes_first() -> None:
 def test_every_cause_has_words_in_both_languages() -> None:
     numbers: dict[str, int | float | str] = {
         "ref": "u/a-1", "when": "succeeded", "seconds": 2, "why_en": "x", "why_zh": "x",
-        "limit": 2, "model": "A100", "models": "3090", "tasks": 1, "cards": 9, "cpus": 1.0,
-        "memory": 1, "share": 0, "largest_cards": 8, "largest_cpus": 8.0, "largest_memory": 8,
-        "all_cards": 8, "nodes": "n1", "free_cards": 3, "largest_hole": 2, "most_cpus": 1.0,
-        "most_memory": 1, "lacks": "cards", "who": "vision", "what": "cards", "used": 8.0,
-        "need": 4.0, "kind": "environment", "asked": "fast", "at": 60.0, "en": "x", "zh": "x",
-        "largest_part": 0, "count": 1, "queue": "", "priority": 0, "own_priority": 0,
+        "limit": 2, "model": "A100", "models": "3090", "tasks": 1, "gpus": 9, "cpus": 1.0,
+        "memory": 1, "share": 0, "largest_gpus": 8, "largest_cpus": 8.0, "largest_memory": 8,
+        "all_gpus": 8, "nodes": "n1", "free_gpus": 3, "largest_hole": 2, "most_cpus": 1.0,
+        "most_memory": 1, "lacks": "gpus", "who": "vision", "what": "gpus", "used": 8.0,
+        "need": 4.0, "kind": "environment", "asked": "fast", "at": 60.0, "engine": "x",
+        "largest_part": 0, "count": 1, "queue": "", "priority": 0, "own_priority": 0, "why": "away",
     }  # fmt: skip
     for kind in CauseKind:
-        en, zh = cause_words(Cause(kind, numbers=numbers))
-        assert en
-        assert any("\u4e00" <= ch <= "\u9fff" for ch in zh), kind
+        words = cause_words(Cause(kind, numbers=numbers))
+        assert words.en
+        assert any("\u4e00" <= ch <= "\u9fff" for ch in words.zh), kind
 
 
 shapes = st.builds(
     TaskShape,
     cpus=st.sampled_from([0.5, 1.0, 8.0]),
     memory=st.sampled_from([1, 2**30]),
-    cards=st.integers(0, 5),
+    gpus=st.integers(0, 5),
     model=st.sampled_from([None, "3090", "A100"]),
 ) | st.builds(TaskShape, cpus=st.just(1.0), memory=st.just(1), share=st.sampled_from([250, 500]))
 
@@ -158,7 +158,7 @@ def make(queue: list[list[TaskShape]]) -> Snapshot:
 
 
 @given(queues)
-def test_no_card_is_given_twice_and_no_node_holds_too_much(queue: list[list[TaskShape]]) -> None:
+def test_no_gpu_is_given_twice_and_no_node_holds_too_much(queue: list[list[TaskShape]]) -> None:
     snapshot = make(queue)
     decision = decide(snapshot, FIFO)
     by_id = {job.job_id: job for job in snapshot.waiting}
@@ -168,15 +168,15 @@ def test_no_card_is_given_twice_and_no_node_holds_too_much(queue: list[list[Task
         wanted = by_id[start.job_id].shapes
         assert len(start.places) == len(wanted)
         for shape, place in zip(wanted, start.places, strict=True):
-            assert len(place.cards) == (1 if shape.share else shape.cards)
+            assert len(place.gpus) == (1 if shape.share else shape.gpus)
             cpus[place.node] = cpus.get(place.node, 0) + shape.cpus
-            for card in place.cards:
-                key = (place.node, card)
+            for gpu in place.gpus:
+                key = (place.node, gpu)
                 used[key] = used.get(key, 0) + (shape.share or WHOLE)
     for node in snapshot.nodes:
         assert cpus.get(node.name, 0) <= node.cpus_free
-        for card in node.cards:
-            assert used.get((node.name, card.index), 0) <= card.free
+        for gpu in node.gpus:
+            assert used.get((node.name, gpu.index), 0) <= gpu.free
 
 
 @given(queues)

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from danlu.sched.api import Cause, CauseKind, Mix, Policy, QueuePolicy, Quota, Quotas, Running
-from danlu.sched.api import TaskPlace as Place
 from danlu.sched.api import TaskShape as Shape
 from danlu.sched.decide import decide
 from danlu.sched.dump import Unreadable, dump, load
-from danlu.sched.history import Book
-from danlu.sched.order import ORDERS
+from danlu.sched.estimate.history import Book
+from danlu.sched.order.queue_order import ORDERS
+from danlu.spec.placement import Placement as Place
 from tests.sched.cluster import cluster, job
 
 
@@ -34,7 +34,7 @@ def test_what_is_read_back_is_what_was_written(order: str) -> None:
         job("b", "1", 2, time_limit=30.0),
         job("c", "0.5", 3, blocked=Cause(CauseKind.HELD)),
         running=(run,),
-        quotas=Quotas(users={"u": Quota(cards=9000)}, groups={"g": Quota(guaranteed=1000)}),
+        quotas=Quotas(users={"u": Quota(gpus=9000)}, groups={"g": Quota(guaranteed=1000)}),
         mix=Mix({Shape(1, 1, 1): 3}),
         history=book.history(),
     )
@@ -62,6 +62,14 @@ def test_what_a_queue_remembers_of_who_went_first_is_read_back() -> None:
     again, rules = through_a_file(replace(snapshot, memory=memory), Policy())
     assert again.memory == memory  # type: ignore[attr-defined]
     assert decide(again, rules) == decide(replace(snapshot, memory=memory), Policy())  # type: ignore[arg-type]
+
+
+def test_a_file_of_an_earlier_version_is_read() -> None:
+    run = Running("r", "u/r-1", "u", 0.0, 9.0, {}, (Shape(1, 1, 1),), (Place("n1", (0,)),))
+    snapshot = cluster("n1 2x3090 -1", job("a", "2", 1), running=(run,))
+    written = json.dumps(dump(snapshot, Policy())).replace('"Placement"', '"TaskPlace"')
+    assert "TaskPlace" in written
+    assert load(json.loads(written))[0] == load(dump(snapshot, Policy()))[0]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from danlu.sched.api import TaskShape
-from danlu.sched.history import Book, History, beyond, quantile
+from danlu.sched.estimate.history import Book, History, beyond, quantile
 
 ONE = (TaskShape(1, 1, 1),)
 FOUR = (TaskShape(1, 1, 4),)
@@ -42,9 +42,10 @@ def test_quantiles_and_the_limit_bound_what_is_expected() -> None:
 def test_a_job_that_ran_long_already_is_compared_with_those_that_ran_longer() -> None:
     assert beyond([1, 2, 3, 10, 20], 0.5, 3) == 20
     assert beyond([1, 2, 3], 0.5, 3) is None
-    history = book(10, 20, 30, 200, 300, limit=400).history()
+    history = book(*(60, 70, 80, 200, 300) * 4, limit=400).history()
     assert history.likely((), 400.0, ran=100.0) == 300
-    assert history.likely((), None) == 30
+    assert history.likely((), None) is None, "nothing is known of such jobs"
+    assert book(10, 20, limit=400).history().likely((), 400.0) == 400.0, "two say little"
 
 
 def test_nothing_learned_means_the_limit_or_nothing() -> None:

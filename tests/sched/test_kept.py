@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from danlu.sched.api import CardState, CauseKind, Decision, NodeState, Policy, Snapshot, TaskShape
-from danlu.sched.explain import explain
-from danlu.sched.order import ORDERS
+from danlu.sched.api import CauseKind, Decision, GpuState, NodeState, Policy, Snapshot, TaskShape
+from danlu.sched.explain.explain import explain
+from danlu.sched.explain.words import cause_words, sentence
+from danlu.sched.order.queue_order import ORDERS
 from danlu.sched.simulate import Arrival, Simulation
-from danlu.sched.words import cause_words, sentence
 
 
 def busy_day(seed: int) -> list[Arrival]:
@@ -27,7 +27,7 @@ def busy_day(seed: int) -> list[Arrival]:
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_cause_of_every_waiting_job_can_be_said(order: str, count: int) -> None:
     nodes = [
-        NodeState(f"n{i}", 64, 0, 64, 0, tuple(CardState(c, "A100") for c in range(4)))
+        NodeState(f"n{i}", 64, 0, 64, 0, tuple(GpuState(c, "A100") for c in range(4)))
         for i in range(count)
     ]
     policy = Policy(order)
@@ -40,11 +40,11 @@ def test_every_cause_of_every_waiting_job_can_be_said(order: str, count: int) ->
                 continue
             found = explain(snapshot, policy, job.job_id, suggest=False)
             assert found.causes
-            assert all(sentence(found))
+            assert sentence(found).en and sentence(found).zh
             for cause in found.causes:
                 said.add(cause.kind)
-                english, chinese = cause_words(cause)
-                assert english and chinese and english != chinese
+                words = cause_words(cause)
+                assert words.en and words.zh and words.en != words.zh
 
     for seed in range(2):
         Simulation(nodes, policy).run(busy_day(seed), watch)

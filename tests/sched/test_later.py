@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from danlu.sched.advice import change_words, effect_words
-from danlu.sched.api import Effect, Policy, Running, Suggestion, SuggestionKind, TaskPlace
+from danlu.sched.api import Effect, Policy, Running, Suggestion, SuggestionKind
 from danlu.sched.api import TaskShape as Shape
 from danlu.sched.decide import decide
-from danlu.sched.explain import explain
+from danlu.sched.explain.advice import change_words, effect_words
+from danlu.sched.explain.explain import explain
+from danlu.spec.placement import Placement
+from danlu.spec.text import Text
 from tests.sched.cluster import cluster, job
 
 
-def runs(name: str, node: str, cards: tuple[int, ...], end: float | None) -> Running:
-    shapes, places = (Shape(1, 1, len(cards)),), (TaskPlace(node, cards),)
-    return Running(name, f"u/{name}", "u", -5.0, end, {node: cards}, shapes, places)
+def runs(name: str, node: str, gpus: tuple[int, ...], end: float | None) -> Running:
+    shapes, places = (Shape(1, 1, len(gpus)),), (Placement(node, gpus),)
+    return Running(name, f"u/{name}", "u", -5.0, end, {node: gpus}, shapes, places)
 
 
 def tried(*running: Running, nodes: str, asks: str = "4") -> dict[str, Suggestion]:
@@ -37,9 +39,9 @@ def test_what_starts_earlier_is_worth_saying_and_what_does_not_is_not() -> None:
     found = tried(late, soon, nodes="n1 2x3090 -2\nn2 2xA100 -2", asks="2:3090")
     other = found[SuggestionKind.OTHER_MODEL]
     assert (other.effect, other.at) == (Effect.EARLIER, 600.0)
-    clock = lambda at: (f"{at:g} s", f"{at:g} 秒")  # noqa: E731
-    assert change_words(other) == ("A100", "改用 A100")
-    assert effect_words(other, clock) == (
+    clock = lambda at: Text(f"{at:g} s", f"{at:g} 秒")  # noqa: E731
+    assert change_words(other) == Text("A100", "改用 A100")
+    assert effect_words(other, clock) == Text(
         "starts earlier, after u/soon, about 600 s",
         "在 u/soon 之后提前开始，约 600 秒",
     )
@@ -76,4 +78,4 @@ def test_a_change_is_tried_as_if_it_had_been_asked_for_from_the_start() -> None:
     assert "a" in {entry.job_id for entry in memory["default"].entries}  # type: ignore[attr-defined]
     found = explain(replace(snapshot, memory=memory), Policy(), "a").suggestions
     fewer = {one.kind: one for one in found}[SuggestionKind.FEWER_CARDS]
-    assert (fewer.effect, fewer.numbers["cards"]) == (Effect.STARTS_NOW, 2)
+    assert (fewer.effect, fewer.numbers["gpus"]) == (Effect.STARTS_NOW, 2)

@@ -17,13 +17,13 @@ from danlu.sched.api import (
     Quotas,
     Running,
     Snapshot,
-    TaskPlace,
     TaskShape,
     Waiting,
 )
 from danlu.sched.decide import decide
-from danlu.sched.order import decayed
+from danlu.sched.order.queue_order import decayed
 from danlu.sched.simulate import Arrival, Simulation
+from danlu.spec.placement import Placement
 from tests.sched.cluster import cluster, job
 
 LAB = Quotas(groups={"vision": Quota(guaranteed=4000), "speech": Quota(guaranteed=4000)})
@@ -33,16 +33,16 @@ def of(group: str, one: Waiting, owner: str = "u") -> Waiting:
     return replace(one, group=group, owner=owner)
 
 
-def holds(name: str, group: str, cards: tuple[int, ...], preemptible: bool = False) -> Running:
+def holds(name: str, group: str, gpus: tuple[int, ...], preemptible: bool = False) -> Running:
     return Running(
         name,
         f"{group}/{name}",
         group,
         0.0,
         None,
-        {"n1": cards},
-        (TaskShape(1, 1, len(cards)),),
-        (TaskPlace("n1", cards),),
+        {"n1": gpus},
+        (TaskShape(1, 1, len(gpus)),),
+        (Placement("n1", gpus),),
         group=group,
         preemptible=preemptible,
     )
@@ -107,7 +107,7 @@ def test_idle_shares_are_lent_unless_the_admin_says_no() -> None:
     assert [kept.cause.kind for kept in decision.kept] == [CauseKind.GUARANTEE]
 
 
-def test_lent_cards_come_back_by_ending_preemptible_work_where_that_is_allowed() -> None:
+def test_lent_gpus_come_back_by_ending_preemptible_work_where_that_is_allowed() -> None:
     snapshot = cluster(
         "n1 8x3090 -8",
         of("speech", job("own", "3", 1)),
@@ -159,34 +159,34 @@ def test_a_group_never_waits_for_its_own_share_while_others_start(
 ) -> None:
     """Whenever somebody beyond his share starts, nobody inside his own was left who would fit."""
     now, jobs = 0, []
-    for i, (pause, run, cards, first) in enumerate(sizes):
+    for i, (pause, run, gpus, first) in enumerate(sizes):
         now += pause
         group = "vision" if first else "speech"
-        shapes = (TaskShape(0, 0, min(cards, 4)),)
+        shapes = (TaskShape(0, 0, min(gpus, 4)),)
         jobs.append(Arrival(str(i), now, run, shapes, limit=run, owner=group, group=group))
 
     def watch(snapshot: Snapshot, decision: Decision) -> None:
         waiting = {one.job_id: one for one in snapshot.waiting}
         held = {"vision": 0, "speech": 0}
         for run in snapshot.running:
-            held[run.group or ""] += run.shapes[0].cards
+            held[run.group or ""] += run.shapes[0].gpus
         free = 8 - sum(held.values())
         left = set(waiting) - {start.job_id for start in decision.starts}
         for start in decision.starts:
             one = waiting[start.job_id]
-            cards = one.shapes[0].cards
-            beyond = held[one.group or ""] + cards > 4
+            gpus = one.shapes[0].gpus
+            beyond = held[one.group or ""] + gpus > 4
             if beyond:
                 for other in (waiting[i] for i in left):
-                    need = other.shapes[0].cards
+                    need = other.shapes[0].gpus
                     inside = held[other.group or ""] + need <= 4
                     first = min(
                         (o for o in snapshot.waiting if o.group == other.group),
                         key=lambda o: o.seq,
                     )
                     assert not (inside and need <= free and other is first)
-            held[one.group or ""] += cards
-            free -= cards
+            held[one.group or ""] += gpus
+            free -= gpus
 
     node = cluster("n1 8x3090").nodes[0]
     Simulation([node], rules(), LAB).run(jobs, watch)

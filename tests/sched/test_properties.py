@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from danlu.sched.api import (
     WHOLE,
-    CardState,
     CauseKind,
     Decision,
     Effect,
+    GpuState,
     Mix,
     NodeState,
     Policy,
@@ -22,16 +22,16 @@ from danlu.sched.api import (
     Running,
     Snapshot,
     SuggestionKind,
-    TaskPlace,
     Waiting,
 )
 from danlu.sched.api import TaskShape as Shape
+from danlu.sched.backfill.timeline import end_of
 from danlu.sched.decide import decide
-from danlu.sched.explain import explain
-from danlu.sched.free import emptied
-from danlu.sched.place import Room
+from danlu.sched.explain.explain import explain
+from danlu.sched.place.free import emptied
+from danlu.sched.place.place import Room
 from danlu.sched.quota import Tally
-from danlu.sched.timeline import end_of
+from danlu.spec.placement import Placement
 
 MODELS = ("3090", "A100")
 OWNERS = ("alice", "bob")
@@ -40,7 +40,7 @@ shapes = st.builds(
     Shape,
     cpus=st.sampled_from([0.5, 1.0, 4.0, 12.0]),
     memory=st.sampled_from([1, 8, 40]),
-    cards=st.integers(0, 4),
+    gpus=st.integers(0, 4),
     model=st.sampled_from([None, None, *MODELS]),
     labels=st.sampled_from([frozenset(), frozenset(), frozenset({"fast"})]),
 ) | st.builds(
@@ -61,7 +61,7 @@ def nodes(draw: st.DrawFn) -> list[NodeState]:
     for number in range(draw(st.integers(1, 5))):
         count = draw(st.integers(0, 4))
         models = draw(st.lists(st.sampled_from(MODELS), min_size=count, max_size=count))
-        cards = tuple(CardState(i, model) for i, model in enumerate(models))
+        gpus = tuple(GpuState(i, model) for i, model in enumerate(models))
         cpus = draw(st.sampled_from([4.0, 16.0, 64.0]))
         found.append(
             NodeState(
@@ -70,7 +70,7 @@ def nodes(draw: st.DrawFn) -> list[NodeState]:
                 64,
                 cpus,
                 64,
-                cards,
+                gpus,
                 up=draw(st.integers(0, 7)) > 0,
                 drained=draw(st.integers(0, 7)) == 0,
                 labels=draw(st.sampled_from([frozenset(), frozenset({"fast"})])),
@@ -105,7 +105,7 @@ def clusters(draw: st.DrawFn) -> Snapshot:
         for number, gang in enumerate(draw(st.lists(gangs, max_size=7)))
     ]
     quotas = Quotas(
-        users={"alice": Quota(cards=draw(st.integers(0, 6)) * 1000)} if draw(st.booleans()) else {},
+        users={"alice": Quota(gpus=draw(st.integers(0, 6)) * 1000)} if draw(st.booleans()) else {},
         groups={"lab": Quota(models={"A100": 2000}, cpus=40.0)} if draw(st.booleans()) else {},
     )
     states = [_state(room, at) for at in range(len(free))]
@@ -115,7 +115,7 @@ def clusters(draw: st.DrawFn) -> Snapshot:
 policies = st.builds(
     Policy,
     name=st.sampled_from(["fifo", "fifo", "easy", "fair", "short-first"]),
-    place=st.sampled_from(["tight", "spread", "server", "card", "person", "learned"]),
+    place=st.sampled_from(["tight", "spread", "server", "gpu", "person", "learned"]),
     backfill=st.booleans(),
     queues=st.sampled_from([{}, {"side": QueuePolicy(nodes=frozenset({"n0", "n1"}))}]),
 )
@@ -124,23 +124,21 @@ policies = st.builds(
 def _run(
     name: str,
     gang: tuple[Shape, ...],
-    places: tuple[TaskPlace, ...],
+    places: tuple[Placement, ...],
     owner: str,
     end: float | None,
 ) -> Running:
-    cards: dict[str, tuple[int, ...]] = {}
+    gpus: dict[str, tuple[int, ...]] = {}
     for place in places:
-        if place.cards:
-            cards[place.node] = (*cards.get(place.node, ()), *place.cards)
-    return Running(name, f"u/{name}-1", owner, 0.0, end, cards, gang, places, group="lab")
+        if place.gpus:
+            gpus[place.node] = (*gpus.get(place.node, ()), *place.gpus)
+    return Running(name, f"u/{name}-1", owner, 0.0, end, gpus, gang, places, group="lab")
 
 
 def _state(room: Room, at: int) -> NodeState:
     node, free = room.nodes[at], room.room_of(at)
-    cards = tuple(
-        replace(card, free=left) for card, left in zip(node.cards, free.cards, strict=True)
-    )
-    return replace(node, cpus_free=free.millicpus / 1000, memory_free=free.memory, cards=cards)
+    gpus = tuple(replace(gpu, free=left) for gpu, left in zip(node.gpus, free.gpus, strict=True))
+    return replace(node, cpus_free=free.millicpus / 1000, memory_free=free.memory, gpus=gpus)
 
 
 def _by_id(snapshot: Snapshot) -> dict[str, Waiting]:
@@ -162,24 +160,24 @@ def _check_room(snapshot: Snapshot, policy: Policy, decision: Decision) -> None:
             assert node.up and not node.drained
             assert shape.labels <= node.labels
             assert only is None or node.name in only
-            assert len(set(place.cards)) == len(place.cards) == (1 if shape.share else shape.cards)
+            assert len(set(place.gpus)) == len(place.gpus) == (1 if shape.share else shape.gpus)
             cpus[node.name] = cpus.get(node.name, 0) + shape.cpus
             memory[node.name] = memory.get(node.name, 0) + shape.memory
-            for index in place.cards:
-                card = next(card for card in node.cards if card.index == index)
-                assert shape.model in (None, card.model)
+            for index in place.gpus:
+                gpu = next(gpu for gpu in node.gpus if gpu.index == index)
+                assert shape.model in (None, gpu.model)
                 key = (node.name, index)
                 used[key] = used.get(key, 0) + (shape.share or WHOLE)
     for node in snapshot.nodes:
         assert cpus.get(node.name, 0) <= node.cpus_free + 1e-9
         assert memory.get(node.name, 0) <= node.memory_free
-        for card in node.cards:
-            assert used.get((node.name, card.index), 0) <= card.free
+        for gpu in node.gpus:
+            assert used.get((node.name, gpu.index), 0) <= gpu.free
 
 
 @given(clusters(), policies)
 @settings(max_examples=200, deadline=None)
-def test_gangs_are_whole_no_card_is_given_twice_and_no_node_holds_too_much(
+def test_gangs_are_whole_no_gpu_is_given_twice_and_no_node_holds_too_much(
     snapshot: Snapshot, policy: Policy
 ) -> None:
     _check_room(snapshot, policy, decide(snapshot, policy))
@@ -190,16 +188,16 @@ def test_gangs_are_whole_no_card_is_given_twice_and_no_node_holds_too_much(
 def test_quotas_are_kept(snapshot: Snapshot, policy: Policy) -> None:
     tally = Tally.of(snapshot)
     jobs = _by_id(snapshot)
-    before = {name: held.cards for name, held in tally.users.items()}
+    before = {name: held.gpus for name, held in tally.users.items()}
     for start in decide(snapshot, policy).starts:
         tally.started(jobs[start.job_id], start.places)
     for name, quota in snapshot.quotas.users.items():
         held = tally.users.get(name)
-        if held is not None and quota.cards is not None:
-            assert held.cards <= max(quota.cards, before.get(name, 0))
+        if held is not None and quota.gpus is not None:
+            assert held.gpus <= max(quota.gpus, before.get(name, 0))
     group = tally.groups.get("lab")
     for quota in snapshot.quotas.groups.values():
-        if group is not None and group.cards > sum(before.values()):
+        if group is not None and group.gpus > sum(before.values()):
             running_a100 = _a100(snapshot)
             assert group.of_model("A100") <= max(quota.models["A100"], running_a100)
 
@@ -215,7 +213,7 @@ def test_the_same_question_has_the_same_answer(snapshot: Snapshot, policy: Polic
     assert decide(snapshot, policy) == decide(snapshot, policy)
 
 
-@given(clusters(), st.sampled_from(["tight", "spread", "card"]))
+@given(clusters(), st.sampled_from(["tight", "spread", "gpu"]))
 @settings(max_examples=50, deadline=None)
 def test_names_of_nodes_do_not_matter(snapshot: Snapshot, order: str) -> None:
     names = {node.name: f"x{9 - at}" for at, node in enumerate(snapshot.nodes)}
@@ -225,7 +223,7 @@ def test_names_of_nodes_do_not_matter(snapshot: Snapshot, order: str) -> None:
         running=[
             replace(
                 job,
-                cards={names[node]: cards for node, cards in job.cards.items()},
+                gpus={names[node]: gpus for node, gpus in job.gpus.items()},
                 places=tuple(replace(place, node=names[place.node]) for place in job.places),
             )
             for job in snapshot.running
@@ -299,6 +297,22 @@ def test_every_waiting_job_has_causes_an_estimate_and_true_suggestions(
             assert (one.effect is Effect.NO_CHANGE) == (not one.nodes)
             if one.kind is SuggestionKind.WAIT_FOR:
                 assert job.job_id in _begun_at(snapshot, policy, one.at or 0.0)
+
+
+@given(clusters(), policies)
+@settings(max_examples=100, deadline=None)
+def test_every_verified_suggestion_of_a_start_is_true_when_the_job_is_changed(
+    snapshot: Snapshot, policy: Policy
+) -> None:
+    for job in snapshot.waiting:
+        for one in explain(snapshot, policy, job.job_id).suggestions:
+            if one.effect is not Effect.STARTS_NOW:
+                continue
+            assert one.job is not None
+            queue = [one.job if each is job else each for each in snapshot.waiting]
+            changed = replace(snapshot, waiting=queue)
+            starts = {start.job_id for start in decide(changed, policy).starts}
+            assert job.job_id in starts, one
 
 
 def _begun_at(snapshot: Snapshot, policy: Policy, at: float) -> set[str]:

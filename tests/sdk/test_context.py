@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from danlu.sdk import Client, NoServer
-from danlu.sdk.context import ContextError, context_path, find, write_context
+from danlu.sdk.context import ContextError, context_path, find, use_context, write_context
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +57,44 @@ def test_a_token_is_never_sent_to_a_server_it_was_not_made_for() -> None:
     write_context("lab", "http://lab", "secret")
     assert find(server="http://elsewhere").token is None
     assert find(server="http://lab").token == "secret"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["http://lab:8080", "http://lab:8080/", "lab:8080", "lab:8080/", "HTTP://Lab:8080"],
+)
+def test_a_server_is_known_with_and_without_scheme_or_slash(typed: str) -> None:
+    write_context("lab", "http://lab:8080", "secret")
+    where = find(server=typed)
+    assert (where.server, where.token) == ("http://lab:8080", "secret")
+
+
+def test_a_server_without_a_scheme_is_asked_as_it_was_at_the_login() -> None:
+    write_context("lab", "https://lab", "secret")
+    for typed in ("lab", "lab:443", "https://lab:443", "https://lab/"):
+        assert (find(server=typed).server, find(server=typed).token) == ("https://lab", "secret")
+    for other in ("http://lab", "lab:80", "lab:8080", "https://lab.example", "https://lab/x"):
+        assert find(server=other).token is None, other
+
+
+def test_of_several_logins_at_a_server_the_current_one_is_used() -> None:
+    write_context("bob@lab", "http://lab", "b")
+    write_context("alice@lab", "http://lab", "a")
+    write_context("carol@lab", "http://lab", "c")
+    use_context("alice@lab")
+    assert find(server="lab").token == "a"
+    write_context("elsewhere", "http://elsewhere", "e")
+    assert find(server="lab").token == "c", "the newest"
+
+
+def test_where_a_token_came_from_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_context("lab", "http://lab", "secret")
+    assert find().token_source == ""
+    assert find(token="mine").token_source == "--token"
+    monkeypatch.setenv("DANLU_TOKEN", "old")
+    assert find().token_source == "DANLU_TOKEN"
+    assert find(token="mine").token_source == "--token"
+    assert find(name="lab").token_source == ""
 
 
 def test_an_unknown_context_is_named() -> None:

@@ -3,54 +3,26 @@
 from __future__ import annotations
 
 import socket
-import ssl
-import subprocess
-from pathlib import Path
 
 import pytest
 
 from danlu.sdk.errors import Unreachable
 from danlu.sdk.wire import Wire
 from tests.sdk.little_server import LittleServer, read_request, serving
-from tests.support.parts import need
+from tests.support.certificates import Certificate, make_certificate
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    need("openssl")
-    folder = tmp_path_factory.mktemp("tls")
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=localhost",
-            "-addext",
-            "subjectAltName=DNS:localhost,IP:127.0.0.1",
-            "-keyout",
-            folder / "key.pem",
-            "-out",
-            folder / "cert.pem",
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return folder
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 def secure(server: LittleServer) -> str:
     return server.url.replace("http://", "https://")
 
 
-def test_a_trusted_server_is_talked_to_in_large_pieces(certificate: Path) -> None:
-    rules = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    rules.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+def test_a_trusted_server_is_talked_to_in_large_pieces(certificate: Certificate) -> None:
+    rules = certificate.server
     content = bytes(range(256)) * 4000
 
     def act(link: socket.socket) -> None:
@@ -59,13 +31,12 @@ def test_a_trusted_server_is_talked_to_in_large_pieces(certificate: Path) -> Non
             inner.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content) + content)
 
     with serving(act) as server:
-        wire = Wire(secure(server), ca_file=str(certificate / "cert.pem"))
+        wire = Wire(secure(server), ca_file=str(certificate.cert))
         assert wire.call("GET", "/").body == content
 
 
-def test_a_server_nobody_vouches_for_is_not_talked_to(certificate: Path) -> None:
-    rules = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    rules.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+def test_a_server_nobody_vouches_for_is_not_talked_to(certificate: Certificate) -> None:
+    rules = certificate.server
 
     def act(link: socket.socket) -> None:
         rules.wrap_socket(link, server_side=True)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from danlu.control.archive import Totals, Writer
+from danlu.files.archive import Totals, Writer
 from danlu.spec.codec import to_values
 from danlu.spec.complete import complete
 from danlu.spec.ids import uuid7

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from danlu.server.restore import main as restore_here
-from tests.api.lab import Lab, eventually
-from tests.api.society import Society
+from tests.api.harness import Harness, eventually
+from tests.api.people_harness import PeopleHarness
 from tests.support.postgres import PostgresServer
 from tests.support.server import DanluServer
 
@@ -76,15 +76,15 @@ class Crowd:
             thread.start()
 
     def _submit(self, which: int) -> None:
-        lab = Lab(self._server)
+        harness = Harness(self._server)
         number = 0
         while not self._over.is_set():
             number += 1
-            job = lab.submit(name=f"crowd{which}", command=f"echo out of {which} {number}")
+            job = harness.submit(name=f"crowd{which}", command=f"echo out of {which} {number}")
             self.accepted.append(job["id"])
             if number % 4 == 0:
-                lab.wait(job)
-                self.ended[job["id"]] = lab.log(job)
+                harness.wait(job)
+                self.ended[job["id"]] = harness.log(job)
 
     def stop(self) -> None:
         self._over.set()
@@ -99,14 +99,14 @@ def test_all_that_was_acknowledged_before_the_backup_is_there_after_a_restore(
 ) -> None:
     old, new = make("old", origin), make("new", target)
     old.start()
-    lab = Lab(old)
-    long = lab.until(lab.submit(name="long", command="echo began; sleep 1000"), "running")
-    assert lab.http.put("/secrets/wandb", json={"value": "hidden"}).status_code == 200
+    harness = Harness(old)
+    long = harness.until(harness.submit(name="long", command="echo began; sleep 1000"), "running")
+    assert harness.http.put("/secrets/wandb", json={"value": "hidden"}).status_code == 200
     crowd = Crowd(old)
     try:
         eventually(lambda: len(crowd.ended) > 6)
         accepted, ended = list(crowd.accepted), dict(crowd.ended)
-        events = {job: lab.get(f"/jobs/{job}/events")["events"] for job in accepted[:40]}
+        events = {job: harness.get(f"/jobs/{job}/events")["events"] for job in accepted[:40]}
         file = tmp_path / "everything.backup"
         done = old.cli("backup", str(file))
         assert done.returncode == 0, done.stderr
@@ -116,13 +116,13 @@ def test_all_that_was_acknowledged_before_the_backup_is_there_after_a_restore(
         crowd.stop()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.glob("*part*")] == []
-    lab.clear()
+    harness.clear()
     old.stop()
 
     done = restore(new, file)
     assert done.returncode == 0, done.stderr
     new.start()
-    after = Lab(new)
+    after = Harness(new)
     assert new.token == old.token
     assert after.get("/secrets")["names"] == ["wandb"]
     for job in accepted:
@@ -139,8 +139,8 @@ def test_all_that_was_acknowledged_before_the_backup_is_there_after_a_restore(
     assert fresh["state"] == "succeeded"
 
 
-def _second_attempt(lab: Lab, job: Job) -> Job | None:
-    found = lab.show(job)
+def _second_attempt(harness: Harness, job: Job) -> Job | None:
+    found = harness.show(job)
     return found if len(found["attempts"]) > 1 and found["state"] == "running" else None
 
 
@@ -150,7 +150,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     folder = tmp_path_factory.mktemp("origin")
     server = DanluServer(folder / "data").start()
     try:
-        Lab(server).run("echo kept", name="kept")
+        Harness(server).run("echo kept", name="kept")
         home = server.data / "home" / "somebody" / "deep"
         home.mkdir(parents=True)
         (home / "file.txt").write_text("mine")
@@ -252,7 +252,7 @@ def test_no_entry_gets_out_of_the_data_folder(name: str, backup: Path, make: Mak
     repacked(backup, change)
     server = make("new", "sqlite")
     done = restore(server, backup)
-    assert (done.returncode, b"has no place here" in done.stderr) == (2, True)
+    assert (done.returncode, b"unexpected entry" in done.stderr) == (2, True)
     assert not server.data.exists()
     assert not (server.data.parent / "outside").exists()
 
@@ -288,7 +288,7 @@ def test_a_folder_in_use_is_left_alone_without_force_and_moved_aside_with_it(
     server = make("used", "sqlite").start()
     running = restore(server, backup, "--force")
     assert (running.returncode, b"danlu down" in running.stderr) == (2, True)
-    job = Lab(server).run("echo here before", name="before")
+    job = Harness(server).run("echo here before", name="before")
     server.stop()
     before = snapshot(server.data)
     refused = restore(server, backup)
@@ -299,23 +299,23 @@ def test_a_folder_in_use_is_left_alone_without_force_and_moved_aside_with_it(
     aside = next(server.data.glob("before-restore-*"))
     assert (aside / "danlu.db").exists()
     server.start()
-    lab = Lab(server)
-    assert [found["name"] for found in lab.get("/jobs")["jobs"]] == ["kept"]
-    assert lab.http.get(f"/jobs/{job['id']}").status_code == 404
+    harness = Harness(server)
+    assert [found["name"] for found in harness.get("/jobs")["jobs"]] == ["kept"]
+    assert harness.http.get(f"/jobs/{job['id']}").status_code == 404
 
 
 def test_tables_of_postgresql_are_moved_aside_with_force(
     backup: Path, make: Make, postgres: PostgresServer
 ) -> None:
     server = make("used", "postgresql").start()
-    Lab(server).run("true", name="before")
+    Harness(server).run("true", name="before")
     server.stop()
     shutil.rmtree(server.data)
     refused = restore(server, backup)
     assert (refused.returncode, b"not empty" in refused.stderr) == (2, True)
     assert restore(server, backup, "--force").returncode == 0
     server.start()
-    assert [found["name"] for found in Lab(server).get("/jobs")["jobs"]] == ["kept"]
+    assert [found["name"] for found in Harness(server).get("/jobs")["jobs"]] == ["kept"]
 
 
 def test_homes_go_along_when_asked_for(backup: Path, make: Make) -> None:
@@ -330,7 +330,7 @@ def test_homes_go_along_when_asked_for(backup: Path, make: Make) -> None:
 
 def test_a_folder_can_be_backed_up_without_a_server(make: Make, tmp_path: Path) -> None:
     server = make("stopped", "sqlite").start()
-    Lab(server).run("echo kept", name="kept")
+    Harness(server).run("echo kept", name="kept")
     server.stop()
     file = tmp_path / "offline.backup"
     folder = ("--data", str(server.data), "--config", str(server.config))
@@ -338,7 +338,7 @@ def test_a_folder_can_be_backed_up_without_a_server(make: Make, tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     looked = server.cli("restore", "--check", str(file))
     assert looked.returncode == 0
-    assert b"1 jobs" in looked.stdout
+    assert b"1 job," in looked.stdout
     told = json.loads(server.cli("restore", "--check", str(file), "--json").stdout)
     assert (told["rows"]["jobs"], told["logs"], told["database"]) == (1, 1, "sqlite")
     again = server.cli("backup", str(tmp_path / "again.backup"), *folder, "--json")
@@ -392,7 +392,7 @@ def test_only_an_admin_gets_a_backup(make: Make, tmp_path: Path) -> None:
     server = make("guarded", "sqlite")
     server.config.write_text("[server]\ncircle_of_trust = true\n")
     server.start()
-    member = Society(Lab(server)).person()
+    member = PeopleHarness(Harness(server)).person()
     target = tmp_path / "stolen"
     done = server.cli("backup", str(target), env={"DANLU_TOKEN": member.token})
     assert done.returncode == 4
@@ -410,5 +410,5 @@ def test_an_older_backup_is_brought_to_the_present_tables(make: Make, tmp_path: 
         done = restore(server, file)
         assert done.returncode == 0, done.stderr
         server.start()
-        lab = Lab(server)
-        assert [job["ref"] for job in lab.get("/jobs")["jobs"]] == ["admin/old-1"]
+        harness = Harness(server)
+        assert [job["ref"] for job in harness.get("/jobs")["jobs"]] == ["admin/old-1"]

@@ -9,13 +9,15 @@ import pytest
 from danlu.engines.local.config import ContainerConfig, Registry
 from danlu.engines.local.container.runtimes import Runtime, Search, find
 from danlu.server.check_containers import containers
+from danlu.server.engines import local_config
 from danlu.server.settings import ConfigError, load
 
 
 def read(tmp_path: Path, text: str) -> ContainerConfig:
     path = tmp_path / "danlu.toml"
     path.write_text(text)
-    return load(path).engine().containers
+    path.chmod(0o600)
+    return load(path).engines[0].containers
 
 
 def test_registries_are_read_with_their_passwords(tmp_path: Path) -> None:
@@ -42,14 +44,36 @@ mirror_of = "docker.io"
     assert "t0ken" not in repr(config)
 
 
+def test_what_a_task_is_kept_from_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "danlu.toml"
+    path.write_text(
+        '[engine]\npids = 500\nseccomp = "off"\ndevices = ["/dev/fuse"]\n'
+        'images_from = ["configured", "reg.lab:5000"]\n'
+    )
+    found = load(path)
+    config = local_config(found.engines[0], found.around())
+    assert (config.pids, config.seccomp, config.devices) == (500, "off", ("/dev/fuse",))
+    assert config.containers.images_from == ("configured", "reg.lab:5000")
+    path.write_text("")
+    found = load(path)
+    usual = local_config(found.engines[0], found.around())
+    assert usual.devices == ("/dev/infiniband",)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ('[engine]\ncontainers = "rkt"', '"docker"'),
         ('[engine]\ncontainer_socket = "docker.sock"', "absolute path"),
         ('[engine]\npull = "never"', '"missing"'),
+        ('[engine]\nimages_from = ["http://reg.lab"]', '"configured", "public"'),
+        ("[engine]\nimages_from = []", "at least one"),
+        ("[engine]\npids = 3", "from 16 to"),
+        ("[engine]\npids = true", "whole number"),
+        ('[engine]\nseccomp = "on"', '"auto" or "off"'),
+        ('[engine]\ndevices = ["/dev/../etc"]', "below /dev"),
         ('[registries."http://reg.lab"]', "without http://"),
-        ('[registries."reg.lab"]\nuser = "lab"', "go together"),
+        ('[registries."reg.lab"]\nuser = "lab"', "must both be set"),
         ('[registries."reg.lab"]\nuser = "lab"\npassword = 5', "in quotes"),
         ('[registries."reg.lab"]\nuser = "a"\npassword = "p"\npassword_file = "/f"', "keep one"),
         ('[registries."reg.lab"]\nmirrors = "docker.io"', "mirror_of"),
@@ -58,14 +82,14 @@ mirror_of = "docker.io"
 def test_mistakes_are_told_and_passwords_are_not(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(tmp_path, text)
-    assert told in caught.value.en
-    assert caught.value.zh
-    assert "'p'" not in caught.value.en
+    assert told in caught.value.message.en
+    assert caught.value.message.zh
+    assert "'p'" not in caught.value.message.en
 
 
-def lines(runtime: Runtime, config: ContainerConfig, cards: bool = False) -> dict[str, str]:
-    found = containers(Search(runtime), config, cards)
-    return {what: f"{verdict}: {en} {zh}" for what, verdict, en, zh in found}
+def lines(runtime: Runtime, config: ContainerConfig, gpus: bool = False) -> dict[str, str]:
+    found = containers(Search(runtime), config, gpus)
+    return {what: f"{verdict}: {said.en} {said.zh}" for what, verdict, said in found}
 
 
 def test_check_says_whether_containers_outlive_docker() -> None:
@@ -98,19 +122,19 @@ def test_check_says_which_password_cannot_be_read(tmp_path: Path) -> None:
     assert f"{tmp_path}/none" in found["registry reg.lab"]
 
 
-def test_check_says_whether_containers_get_cards() -> None:
-    with_cards = lines(Runtime("docker", "/s", gpus="nvidia"), ContainerConfig(), cards=True)
-    assert with_cards["cards"].startswith("yes")
-    without = lines(Runtime("podman", "/s"), ContainerConfig(), cards=True)
-    assert "nvidia-ctk cdi generate" in without["cards"]
-    assert "cards" not in lines(Runtime("docker", "/s"), ContainerConfig())
+def test_check_says_whether_containers_get_gpus() -> None:
+    with_gpus = lines(Runtime("docker", "/s", gpus="nvidia"), ContainerConfig(), gpus=True)
+    assert with_gpus["gpus"].startswith("yes")
+    without = lines(Runtime("podman", "/s"), ContainerConfig(), gpus=True)
+    assert "nvidia-ctk cdi generate" in without["gpus"]
+    assert "gpus" not in lines(Runtime("docker", "/s"), ContainerConfig())
 
 
 def test_without_a_runtime_it_is_said_what_to_do(tmp_path: Path) -> None:
     for config in (ContainerConfig("off"), ContainerConfig(socket=f"{tmp_path}/none.sock")):
         search = find(config)
         assert search.runtime is None
-        assert search.en
-        assert search.zh
-        ((what, verdict, _, _),) = containers(search, config, False)
+        assert search.missing.en
+        assert search.missing.zh
+        ((what, verdict, _),) = containers(search, config, False)
         assert (what, verdict) == ("containers", "no")

@@ -58,6 +58,21 @@ def test_what_was_roots_is_given_to_its_user_at_the_first_start_of_a_task(
 
 
 @needs_root
+def test_two_servers_on_one_machine_give_their_people_different_uids(
+    server: DanluServer, tmp_path: Path
+) -> None:
+    """Both began at 200000: the tasks of one server's users could touch those of the other's."""
+    (tmp_path / "second").mkdir()
+    other = DanluServer(tmp_path / "second" / "data")
+    server.start()
+    other.start()
+    try:
+        assert uid_of_admin(server) != uid_of_admin(other)
+    finally:
+        other.cleanup()
+
+
+@needs_root
 def test_a_number_the_admin_writes_down_later_takes_the_home_along(server: DanluServer) -> None:
     begin(server)
     run(server, "echo mine > f")
@@ -154,11 +169,11 @@ class TestSettings:
             ("[users.eve]\nuid = 999", "from 1000"),
             ("[users.eve]\ngid = 5000", "users.eve.uid"),
             ("[users.eve]\nuid = 5000\ngroups = [4]", "users.eve.groups"),
-            ("[users.a]\nuid = 5000\n[users.b]\nuid = 5000", "a uid of their own"),
+            ("[users.a]\nuid = 5000\n[users.b]\nuid = 5000", "needs a different uid"),
             ("[users]\neve = 5000", "[users.NAME]"),
             ("[groups.g]\ngid = 6", "groups.g.gid"),
             ('[volumes.v]\nsource = "/"', "volumes.v.source"),
-            ('[volumes.v]\nsource = "/etc"', "is the system's"),
+            ('[volumes.v]\nsource = "/etc"', "belongs to the system"),
             ('[volumes.v]\nsource = "x"', "absolute path"),
             ('[volumes.v]\nsource = "/x"\npath = "/proc/x"', "volumes.v.path"),
             ('[volumes.userhome]\nsource = "/x"', "always the user's own"),
@@ -172,8 +187,8 @@ class TestSettings:
     def test_a_mistake_is_told_with_its_key(self, tmp_path: Path, text: str, told: str) -> None:
         with pytest.raises(ConfigError) as caught:
             load(self.write(tmp_path, text))
-        assert told in caught.value.en
-        assert caught.value.zh
+        assert told in caught.value.message.en
+        assert caught.value.message.zh
 
     def test_a_data_folder_named_at_the_start_is_checked_too(self, tmp_path: Path) -> None:
         data = tmp_path / "data"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from danlu.sched.order import ORDERS
-from danlu.sched.orders import ORDERS as PLACES
-from tests.api.lab import Job, Lab, eventually
-from tests.api.society import Society, Someone
+from danlu.sched.order.queue_order import ORDERS
+from danlu.sched.place.node_order import ORDERS as PLACES
+from tests.api.harness import Harness, Job, eventually
+from tests.api.people_harness import PeopleHarness, Someone
 from tests.support.server import DanluServer
 
 SMALL: dict[str, Any] = {"cpus": 0.1, "memory": "64M"}
@@ -25,95 +25,95 @@ def node(name: str, gpus: str, more: str = "") -> str:
 
 
 @contextmanager
-def lab(folder: Path, *config: str) -> Iterator[Lab]:
+def harness(folder: Path, *config: str) -> Iterator[Harness]:
     server = DanluServer(folder / "data", "\n".join(("server.circle_of_trust = true", *config)))
     server.start()
     try:
-        yield Lab(server)
+        yield Harness(server)
     finally:
         server.cleanup()
 
 
 @contextmanager
-def people(lab: Lab) -> Iterator[Society]:
-    society = Society(lab)
+def people(harness: Harness) -> Iterator[PeopleHarness]:
+    people_harness = PeopleHarness(harness)
     try:
-        yield society
+        yield people_harness
     finally:
-        society.close()
+        people_harness.close()
 
 
-def where(lab: Lab, job: Job) -> list[str]:
-    found: list[str] = lab.until(job, "running")["nodes"]
+def where(harness: Harness, job: Job) -> list[str]:
+    found: list[str] = harness.until(job, "running")["nodes"]
     return found
 
 
-def in_order_of_start(lab: Lab, *jobs: Job) -> list[str]:
-    ended = [lab.wait(job) for job in jobs]
+def in_order_of_start(harness: Harness, *jobs: Job) -> list[str]:
+    ended = [harness.wait(job) for job in jobs]
     return [job["name"] for job in sorted(ended, key=lambda job: job["started_at"])]
 
 
-def stop(lab: Lab, job: Job) -> None:
-    assert lab.http.post(f"/jobs/{job['id']}/stop", json={"now": True}).status_code == 200
+def stop(harness: Harness, job: Job) -> None:
+    assert harness.http.post(f"/jobs/{job['id']}/stop", json={"now": True}).status_code == 200
 
 
 # -- who is next ----------------------------------------------------------------------------------
 
 
-def come_first_goes_first(lab: Lab) -> None:
-    first = lab.until(lab.submit(gpus=1, **LONG), "running")
-    jobs = [lab.submit(name=name, command="sleep 0.1", gpus=1, **SMALL) for name in ("b", "a")]
-    high = lab.submit(name="high", command="sleep 0.1", gpus=1, priority=5, **SMALL)
-    stop(lab, first)
-    assert in_order_of_start(lab, *jobs, high) == ["high", "b", "a"]
+def come_first_goes_first(harness: Harness) -> None:
+    first = harness.until(harness.submit(gpus=1, **LONG), "running")
+    jobs = [harness.submit(name=name, command="sleep 0.1", gpus=1, **SMALL) for name in ("b", "a")]
+    high = harness.submit(name="high", command="sleep 0.1", gpus=1, priority=5, **SMALL)
+    stop(harness, first)
+    assert in_order_of_start(harness, *jobs, high) == ["high", "b", "a"]
 
 
-def what_ends_before_the_first_may_start_goes_before_it(lab: Lab) -> None:
-    """One card of two is in use for an hour; who needs both waits, and nobody delays him."""
-    first = lab.until(lab.submit(gpus=1, time_limit="1h", **LONG), "running")
-    both = lab.submit(name="both", gpus=2, command="true", time_limit="1h", **SMALL)
-    late = lab.submit(name="late", gpus=1, time_limit="5h", command="true", **SMALL)
-    soon = lab.submit(name="soon", gpus=1, time_limit="10m", command="true", **SMALL)
-    assert lab.wait(soon)["state"] == "succeeded"
-    assert [lab.show(job)["state"] for job in (both, late)] == ["queued", "queued"]
-    eventually(lambda: "overtaken" in lab.kinds(both))
-    stop(lab, first)
-    assert in_order_of_start(lab, both, late) == ["both", "late"]
+def what_ends_before_the_first_may_start_goes_before_it(harness: Harness) -> None:
+    """One GPU of two is in use for an hour; who needs both waits, and nobody delays him."""
+    first = harness.until(harness.submit(gpus=1, time_limit="1h", **LONG), "running")
+    both = harness.submit(name="both", gpus=2, command="true", time_limit="1h", **SMALL)
+    late = harness.submit(name="late", gpus=1, time_limit="5h", command="true", **SMALL)
+    soon = harness.submit(name="soon", gpus=1, time_limit="10m", command="true", **SMALL)
+    assert harness.wait(soon)["state"] == "succeeded"
+    assert [harness.show(job)["state"] for job in (both, late)] == ["queued", "queued"]
+    eventually(lambda: "overtaken" in harness.kinds(both))
+    stop(harness, first)
+    assert in_order_of_start(harness, both, late) == ["both", "late"]
 
 
-def fifo(lab: Lab) -> None:
-    what_ends_before_the_first_may_start_goes_before_it(lab)
-    two = lab.until(lab.submit(gpus=1, **LONG), "running")
-    come_first_goes_first(lab)
-    stop(lab, two)
+def fifo(harness: Harness) -> None:
+    what_ends_before_the_first_may_start_goes_before_it(harness)
+    two = harness.until(harness.submit(gpus=1, **LONG), "running")
+    come_first_goes_first(harness)
+    stop(harness, two)
 
 
-def easy(lab: Lab) -> None:
-    what_ends_before_the_first_may_start_goes_before_it(lab)
+def easy(harness: Harness) -> None:
+    what_ends_before_the_first_may_start_goes_before_it(harness)
 
 
-def fair(lab: Lab) -> None:
-    """Who used cards of late goes behind who did not."""
-    with people(lab) as society:
-        busy, idle = society.person(), society.person()
+def fair(harness: Harness) -> None:
+    """Who used GPUs of late goes behind who did not."""
+    with people(harness) as people_harness:
+        busy, idle = people_harness.person(), people_harness.person()
         first = busy.submit(**LONG, gpus=2, held=False)
-        lab.until(first, "running")
+        harness.until(first, "running")
         mine = busy.submit(name="busy", command="sleep 0.1", gpus=2, held=False, **SMALL)
         theirs = idle.submit(name="idle", command="sleep 0.1", gpus=2, held=False, **SMALL)
-        stop(lab, first)
-        assert in_order_of_start(lab, mine, theirs) == ["idle", "busy"]
+        stop(harness, first)
+        assert in_order_of_start(harness, mine, theirs) == ["idle", "busy"]
 
 
-def short_first(lab: Lab) -> None:
-    first = lab.until(lab.submit(gpus=2, time_limit="1h", **LONG), "running")
+def short_first(harness: Harness) -> None:
+    first = harness.until(harness.submit(gpus=2, time_limit="1h", **LONG), "running")
     job = {"command": "sleep 0.1", "gpus": 2, **SMALL}
-    long = lab.submit(name="long", time_limit="10h", **job)
-    short = lab.submit(name="short", time_limit="5m", **job)
-    stop(lab, first)
-    assert in_order_of_start(lab, long, short) == ["short", "long"]
+    long = harness.submit(name="long", time_limit="10h", **job)
+    short = harness.submit(name="short", time_limit="5m", **job)
+    stop(harness, first)
+    assert in_order_of_start(harness, long, short) == ["short", "long"]
 
 
-ORDER_ACTS: dict[str, Callable[[Lab], None]] = {
+ORDER_ACTS: dict[str, Callable[[Harness], None]] = {
     "fifo": fifo,
     "easy": easy,
     "fair": fair,
@@ -123,58 +123,58 @@ ORDER_ACTS: dict[str, Callable[[Lab], None]] = {
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_server_runs_each_order_by_its_name(order: str, tmp_path: Path) -> None:
-    with lab(tmp_path, f'scheduler.order = "{order}"', node("n1", "2:RTX3090")) as running:
+    with harness(tmp_path, f'scheduler.order = "{order}"', node("n1", "2:RTX3090")) as running:
         ORDER_ACTS[order](running)
 
 
 # -- where ----------------------------------------------------------------------------------------
 
 
-def tight(lab: Lab) -> None:
+def tight(harness: Harness) -> None:
     """The smallest hole that is large enough."""
-    jobs = [lab.submit(gpus=1, **LONG) for _ in range(2)]
-    assert [where(lab, job) for job in jobs] == [["small"], ["small"]]
+    jobs = [harness.submit(gpus=1, **LONG) for _ in range(2)]
+    assert [where(harness, job) for job in jobs] == [["small"], ["small"]]
 
 
-def learned(lab: Lab) -> None:
-    """Whoever needs four cards on one node still finds them."""
-    jobs = [lab.submit(gpus=1, **LONG) for _ in range(2)]
-    jobs.append(lab.submit(gpus=4, **LONG))
-    assert [where(lab, job) for job in jobs] == [["small"], ["small"], ["large"]]
+def learned(harness: Harness) -> None:
+    """Whoever needs four GPUs on one node still finds them."""
+    jobs = [harness.submit(gpus=1, **LONG) for _ in range(2)]
+    jobs.append(harness.submit(gpus=4, **LONG))
+    assert [where(harness, job) for job in jobs] == [["small"], ["small"], ["large"]]
 
 
-def spread(lab: Lab) -> None:
-    jobs = [lab.submit(gpus=1, **LONG) for _ in range(4)]
-    assert [where(lab, job)[0] for job in jobs[:2]] == ["large", "large"]
-    assert {where(lab, job)[0] for job in jobs[2:]} == {"large", "small"}
+def spread(harness: Harness) -> None:
+    jobs = [harness.submit(gpus=1, **LONG) for _ in range(4)]
+    assert [where(harness, job)[0] for job in jobs[:2]] == ["large", "large"]
+    assert {where(harness, job)[0] for job in jobs[2:]} == {"large", "small"}
 
 
-def server(lab: Lab) -> None:
+def server(harness: Harness) -> None:
     """As the admin listed them."""
-    assert where(lab, lab.submit(gpus=1, **LONG)) == ["large"]
+    assert where(harness, harness.submit(gpus=1, **LONG)) == ["large"]
 
 
-def card(lab: Lab) -> None:
+def gpu(harness: Harness) -> None:
     """The rare model stays free."""
-    assert where(lab, lab.submit(gpus=1, **LONG)) == ["large"]
-    assert where(lab, lab.submit(gpus="1:T4", **LONG)) == ["small"]
+    assert where(harness, harness.submit(gpus=1, **LONG)) == ["large"]
+    assert where(harness, harness.submit(gpus="1:T4", **LONG)) == ["small"]
 
 
-def person(lab: Lab) -> None:
+def person(harness: Harness) -> None:
     """Beside one's own work, and away from that of others."""
-    with people(lab) as society:
-        other = society.person()
-        first = lab.submit(gpus=1, nodes=["large"], **LONG)
-        assert where(lab, first) == ["large"]
-        assert where(lab, lab.submit(gpus=1, **LONG)) == ["large"]
-        assert where(lab, other.submit(gpus=1, held=False, **LONG)) == ["small"]
+    with people(harness) as people_harness:
+        other = people_harness.person()
+        first = harness.submit(gpus=1, nodes=["large"], **LONG)
+        assert where(harness, first) == ["large"]
+        assert where(harness, harness.submit(gpus=1, **LONG)) == ["large"]
+        assert where(harness, other.submit(gpus=1, held=False, **LONG)) == ["small"]
 
 
-PLACE_ACTS: dict[str, Callable[[Lab], None]] = {
+PLACE_ACTS: dict[str, Callable[[Harness], None]] = {
     "tight": tight,
     "spread": spread,
     "server": server,
-    "card": card,
+    "gpu": gpu,
     "person": person,
     "learned": learned,
 }
@@ -182,9 +182,9 @@ PLACE_ACTS: dict[str, Callable[[Lab], None]] = {
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_server_places_by_each_order_by_its_name(place: str, tmp_path: Path) -> None:
-    models = {"card": "2:T4"}
+    models = {"gpu": "2:T4"}
     nodes = node("large", "4:RTX3090"), node("small", models.get(place, "2:RTX3090"))
-    with lab(tmp_path, f'scheduler.place = "{place}"', *nodes) as running:
+    with harness(tmp_path, f'scheduler.place = "{place}"', *nodes) as running:
         PLACE_ACTS[place](running)
 
 
@@ -197,18 +197,18 @@ guaranteed = 2
 """
 
 
-def two_groups(society: Society) -> tuple[Someone, Someone]:
+def two_groups(people_harness: PeopleHarness) -> tuple[Someone, Someone]:
     for name in ("owners", "guests"):
-        society.admin.do("POST", "/groups", {"name": name})
-    return society.person("owners"), society.person("guests")
+        people_harness.admin.do("POST", "/groups", {"name": name})
+    return people_harness.person("owners"), people_harness.person("guests")
 
 
-def test_lent_cards_come_back_by_ending_preemptible_work_and_both_are_told(tmp_path: Path) -> None:
+def test_lent_gpus_come_back_by_ending_preemptible_work_and_both_are_told(tmp_path: Path) -> None:
     with (
-        lab(tmp_path, SHARES, "reclaim = true", node("n1", "2:RTX3090")) as running,
-        people(running) as society,
+        harness(tmp_path, SHARES, "reclaim = true", node("n1", "2:RTX3090")) as running,
+        people(running) as people_harness,
     ):
-        owner, guest = two_groups(society)
+        owner, guest = two_groups(people_harness)
         job = {"held": False, "gpus": 1, **LONG}
         kept = guest.submit(**job, name="kept")
         running.until(kept, "running")
@@ -219,26 +219,35 @@ def test_lent_cards_come_back_by_ending_preemptible_work_and_both_are_told(tmp_p
         again = running.until(lent, "queued")
         assert again["attempt"] == 1
         told = [event["en"] for event in running.events(lent)]
-        assert (
-            f"{mine['ref']} has a right to its lent cards: being ended, then queued again" in told
-        )
-        assert (
-            f"Lent cards went back: {mine['ref']} has a right to them (attempt 1), queued again"
-            in (told)
-        )
+        assert f"Preempted for {mine['ref']}: stopping, then queued again" in told
+        assert f"Preempted: {mine['ref']} needed its resources (attempt 1), queued again" in (told)
         assert running.show(kept)["state"] == "running"
+        assert_waits_again(running, lent, mine["ref"])
         stop(running, mine)
         assert running.until(lent, "running")["attempt"] == 2
         attempts = running.show(lent)["attempts"]
         assert [one["reason"] for one in attempts] == ["preempted", None]
 
 
+def assert_waits_again(running: Harness, job: dict[str, Any], claimant: str) -> None:
+    """It ran, and says so; the time it waits does not count as run time."""
+    shown, why = running.show(job), running.why(job)
+    listed = next(each for each in running.get("/jobs")["jobs"] if each["id"] == job["id"])
+    for before in (shown["before"], why["before"], listed["before"]):
+        assert before["reason"] == "preempted"
+        assert claimant in before["reason_en"]
+        assert before["ran"] == before["ended_at"] - before["started_at"]
+    assert shown["nodes"] == listed["nodes"] == []
+    assert "waits again. Preempted" in running.server.cli("show", job["ref"]).stdout.decode()
+    assert "waits again. Preempted" in running.server.cli("why", job["ref"]).stdout.decode()
+
+
 def test_a_job_that_is_being_ended_for_others_can_still_be_stopped_for_good(tmp_path: Path) -> None:
     with (
-        lab(tmp_path, SHARES, "reclaim = true", node("n1", "1:RTX3090")) as running,
-        people(running) as society,
+        harness(tmp_path, SHARES, "reclaim = true", node("n1", "1:RTX3090")) as running,
+        people(running) as people_harness,
     ):
-        owner, guest = two_groups(society)
+        owner, guest = two_groups(people_harness)
         stubborn = {"command": "trap '' TERM; echo up; sleep 1000 & wait; wait", **SMALL}
         lent = guest.submit(held=False, gpus=1, preemptible=True, grace="10m", **stubborn)
         running.until(lent, "running")
@@ -250,12 +259,12 @@ def test_a_job_that_is_being_ended_for_others_can_still_be_stopped_for_good(tmp_
         running.until(mine, "running")
 
 
-def test_where_nothing_is_lent_idle_guaranteed_cards_wait_for_their_group(tmp_path: Path) -> None:
+def test_where_nothing_is_lent_idle_guaranteed_gpus_wait_for_their_group(tmp_path: Path) -> None:
     with (
-        lab(tmp_path, SHARES, "lend = false", node("n1", "3:RTX3090")) as running,
-        people(running) as society,
+        harness(tmp_path, SHARES, "lend = false", node("n1", "3:RTX3090")) as running,
+        people(running) as people_harness,
     ):
-        owner, guest = two_groups(society)
+        owner, guest = two_groups(people_harness)
         job = {"held": False, "gpus": 1, **LONG}
         running.until(guest.submit(**job), "running")
         second = guest.submit(**job)
@@ -272,7 +281,7 @@ def test_movable_work_is_moved_together_for_who_needs_a_whole_node(
 ) -> None:
     rules = f'[queues.default]\nplace = "spread"\norder = "{order}"\nconsolidate = true\n'
     nodes = node("n1", "2:RTX3090"), node("n2", "2:RTX3090")
-    with lab(tmp_path, rules, *nodes) as running:
+    with harness(tmp_path, rules, *nodes) as running:
         stays = running.submit(name="stays", gpus=1, nodes=["n1"], **LONG)
         goes = running.submit(name="goes", gpus=1, preemptible=True, **LONG)
         assert (where(running, stays), where(running, goes)) == (["n1"], ["n2"])
@@ -281,13 +290,13 @@ def test_movable_work_is_moved_together_for_who_needs_a_whole_node(
         moved = running.until(goes, "running")
         assert (moved["nodes"], moved["attempt"]) == (["n1"], 2)
         told = [event["en"] for event in running.events(goes)]
-        assert f"Being moved to n1, so that {whole['ref']} can start" in told
+        assert f"Moving to n1 so that {whole['ref']} can start" in told
         assert running.show(stays)["attempt"] == 1
 
 
 def test_a_job_may_say_on_which_nodes(tmp_path: Path) -> None:
     nodes = node("n1", "2:RTX3090"), node("n2", "2:RTX3090", 'labels = ["ib", "new"]')
-    with lab(tmp_path, *nodes) as running:
+    with harness(tmp_path, *nodes) as running:
         job = {"gpus": 1, **LONG}
         assert where(running, running.submit(nodes={"labels": ["ib"]}, **job)) == ["n2"]
         assert where(running, running.submit(nodes={"exclude": "n2"}, **job)) == ["n1"]
@@ -306,7 +315,7 @@ def test_a_job_may_say_on_which_nodes(tmp_path: Path) -> None:
         running.stop(very, now=True)
         waits = running.submit(nodes=["n2"], **job)
         why = running.why(waits)
-        assert why["sentence_en"] == "Needs 1 card: every card on the nodes it may use is in use"
+        assert why["sentence_en"] == "Needs 1 GPU: every GPU on the nodes it may use is in use"
         tried = {one["kind"]: one["effect"] for one in why["suggestions"]}
         assert tried["drop_place"] == "starts_now"
         for wrong in ({"labels": ["nobody-has"]}, ["n7"], {"only": ["n1"], "labels": ["ib"]}):
@@ -315,10 +324,10 @@ def test_a_job_may_say_on_which_nodes(tmp_path: Path) -> None:
 
 def test_a_server_killed_while_it_ends_work_for_others_goes_on_with_it(tmp_path: Path) -> None:
     with (
-        lab(tmp_path, SHARES, "reclaim = true", node("n1", "1:RTX3090")) as running,
-        people(running) as society,
+        harness(tmp_path, SHARES, "reclaim = true", node("n1", "1:RTX3090")) as running,
+        people(running) as people_harness,
     ):
-        owner, guest = two_groups(society)
+        owner, guest = two_groups(people_harness)
         stubborn = {"command": "trap '' TERM; echo up; sleep 1000 & wait; wait", **SMALL}
         lent = guest.submit(held=False, gpus=1, preemptible=True, grace="3s", **stubborn)
         running.until(lent, "running")
@@ -327,7 +336,7 @@ def test_a_server_killed_while_it_ends_work_for_others_goes_on_with_it(tmp_path:
         running.until(lent, "stopping")
         running.server.kill()
         running.server.start()
-        again = Lab(running.server)
+        again = Harness(running.server)
         again.until(mine, "running")
         assert again.until(lent, "queued")["attempt"] == 1
         assert [one["reason"] for one in again.show(lent)["attempts"]] == ["preempted"]

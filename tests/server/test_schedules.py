@@ -24,6 +24,12 @@ def test_without_a_word_it_is_first_come_first_served_tight_and_without_caps(
     assert found.quotas == Quotas()
 
 
+def test_a_group_is_not_guaranteed_more_than_it_may_use(tmp_path: Path) -> None:
+    text = "[quotas.groups.lab]\ngpus = 2\nguaranteed = 4"
+    with pytest.raises(ConfigError, match=r"guaranteed.*may use at most 2"):
+        load(config(tmp_path, text))
+
+
 def test_queues_have_nodes_and_rules_of_their_own(tmp_path: Path) -> None:
     found = load(
         config(
@@ -36,13 +42,22 @@ def test_queues_have_nodes_and_rules_of_their_own(tmp_path: Path) -> None:
             place = "tight"
             backfill = false
             max_wait = "2h"
+            preempt = "lower-priority"
+            priority = -2
+            weight = 1.5
             [queues.speech]
             """,
         )
     )
     assert found.policy.queues == {
         "vision": QueuePolicy(
-            place="tight", nodes=frozenset({"n1", "n2"}), backfill=False, max_wait=7200.0
+            place="tight",
+            nodes=frozenset({"n1", "n2"}),
+            backfill=False,
+            max_wait=7200.0,
+            preempt="lower-priority",
+            priority=-2,
+            weight=1.5,
         ),
         "speech": QueuePolicy(place="spread"),
     }
@@ -96,8 +111,8 @@ def test_kinds_of_work_are_limited_to_models(tmp_path: Path) -> None:
         ("[queues.a.settings]\nworht = 5", "did you mean worth?"),
         ("[queues.a.settings]\nworth = 0", "queues.a.settings.worth: 0"),
         ("[queues.a.settings]\npatience = -1", "queues.a.settings.patience: -1"),
-        ("[quotas.users.alice]\ngpus = -1", "quotas.users.alice.gpus: -1: write a number, 0"),
-        ("[quotas.users.alice]\ncpus = -1", "quotas.users.alice.cpus: -1: write a number, 0"),
+        ("[quotas.users.alice]\ngpus = -1", "quotas.users.alice.gpus: -1: must be a number, 0"),
+        ("[quotas.users.alice]\ncpus = -1", "quotas.users.alice.cpus: -1: must be a number, 0"),
         ("[quotas.users.alice]\ngpus = true", "quotas.users.alice.gpus: True"),
         ("[quotas.users]\nalice = 3", "quotas.users"),
         ('[quotas.groups.x]\nmodels = "A100"', "quotas.groups.x.models"),
@@ -108,5 +123,5 @@ def test_kinds_of_work_are_limited_to_models(tmp_path: Path) -> None:
 def test_every_mistake_is_named(tmp_path: Path, text: str, named: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load(config(tmp_path, text))
-    assert named in caught.value.en
-    assert any("\u4e00" <= letter <= "\u9fff" for letter in caught.value.zh)
+    assert named in caught.value.message.en
+    assert any("\u4e00" <= letter <= "\u9fff" for letter in caught.value.message.zh)

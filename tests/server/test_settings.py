@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,8 @@ def test_everything_can_be_said(tmp_path: Path) -> None:
             listen = ["0.0.0.0:80", "[::1]:8080", "lab"]
             [database]
             url = "postgresql://danlu@db/danlu"
+            [metrics]
+            size = "200M"
             [[nodes]]
             name = "n1"
             cpus = 16
@@ -49,6 +52,7 @@ def test_everything_can_be_said(tmp_path: Path) -> None:
     assert found.data == Path("/srv/danlu")
     assert found.listen == (Address("0.0.0.0", 80), Address("::1", 8080), Address("lab"))
     assert found.database_url.startswith("postgresql://")
+    assert found.metrics_size == 200 << 20
     assert found.nodes[0].gpus == (("RTX3090", 4), ("A100", 1))
     assert found.nodes[0].memory == 64 << 30
     assert found.nodes[1].name == "n2"
@@ -58,8 +62,8 @@ def test_everything_can_be_said(tmp_path: Path) -> None:
     assert found.defaults.memory_per_cpu == 8 << 30
     assert found.defaults.max_time_limit == 3 * 86400
     assert found.defaults.max_array == 50
-    assert found.engine().userns == "off"
-    assert found.engine().port_range == (30000, 30100)
+    assert found.engines[0].namespaces == "off"
+    assert found.engines[0].ports == (30000, 30100)
 
 
 def test_nothing_needs_to_be_said() -> None:
@@ -78,10 +82,10 @@ def test_nothing_needs_to_be_said() -> None:
         ("[[nodes]]\ncpus = 0", "nodes.0.cpus"),
         ("[[nodes]]\nmemory = 'many'", "nodes.0.memory"),
         ("[[nodes]]\ngpus = '4'", '"5:RTX3090"'),
-        ("[[nodes]]\ngpus = '99999999:T4'", "at most 4096 cards"),
-        ("[[nodes]]\nname='a/b'", "nodes.0.name: 'a/b': is not a name"),
+        ("[[nodes]]\ngpus = '99999999:T4'", "at most 4096 GPUs"),
+        ("[[nodes]]\nname='a/b'", "nodes.0.name: 'a/b': is not a valid name"),
         ("[[nodes]]\nname='a'\n[[nodes]]\nname='a'", "its own name"),
-        ("[[nodes]]\nname='a'\n[queues.v]\nnodes=['b']", "'b': is no node; [[nodes]] has: a"),
+        ("[[nodes]]\nname='a'\n[queues.v]\nnodes=['b']", "'b': is not a node; [[nodes]] has: a"),
         ("[[nodes]]\nname='a'\n[volumes.v]\nsource='/srv/v'\nnodes=['b']", "volumes.v.nodes: 'b'"),
         ("nodes = 3", "[[nodes]]"),
         ("[volumes.x]\ntarget = '/x'", "source"),
@@ -90,18 +94,56 @@ def test_nothing_needs_to_be_said() -> None:
         ("[defaults]\nmax_time_limit = 'soon'", "defaults.max_time_limit"),
         ("[engine]\ncgroups = 'maybe'", '"auto" or "off"'),
         ("[engine]\nports = '80-90'", "20000-29999"),
+        ("[metrics]\nsize = '10K'", "at least 1M"),
+        ("[metrics]\nsize = 'big'", "metrics.size"),
         ("data = ", "not valid TOML"),
     ],
 )
 def test_mistakes_name_the_key_and_what_is_allowed(tmp_path: Path, text: str, named: str) -> None:
     with pytest.raises(ConfigError) as error:
         load(config(tmp_path, text))
-    assert named in error.value.en
-    assert "danlu.toml" in error.value.en
-    assert any("\u4e00" <= ch <= "\u9fff" for ch in error.value.zh)
+    assert named in error.value.message.en
+    assert "danlu.toml" in error.value.message.en
+    assert any("\u4e00" <= ch <= "\u9fff" for ch in error.value.message.zh)
+
+
+def test_all_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
+    text = """\
+dta = "/x"
+
+[server]
+listen = 3
+sign_up = "maybe"   # neither
+
+[[nodes]]
+name = "a"
+
+[[nodes]]
+name = "b"
+cpus = 0
+
+[volumes.scans]
+source = "relative"
+
+[defaults]
+max_time_limit = "soon"
+"""
+    with pytest.raises(ConfigError) as error:
+        load(config(tmp_path, text))
+    for lines in (error.value.message.en, error.value.message.zh):
+        places = [re.search(r"toml:(\d+)[:：]", line) for line in lines.splitlines()]
+        assert [found and found[1] for found in places] == ["1", "4", "5", "12", "15", "18"]
+    assert f"{tmp_path}/danlu.toml:12: nodes.1.cpus: 0: must be" in error.value.message.en
+
+
+def test_a_mistake_does_not_cause_others(tmp_path: Path) -> None:
+    text = "[server]\ntls_cert = '/c'\n[[nodes]]\nname='a'\n[[nodes]]\nname='a'\n"
+    with pytest.raises(ConfigError) as error:
+        load(config(tmp_path, f"{text}[queues.q]\nnodes = ['a']\n"))
+    assert len(error.value.message.en.splitlines()) == 2
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         load(tmp_path / "nowhere.toml")
-    assert "nowhere.toml cannot be read" in error.value.en
+    assert "nowhere.toml: No such file" in error.value.message.en

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from danlu.store import migrate
+from danlu.store.database import database
 from tests.support.server import DanluServer, free_port
 
 DANLU = [sys.executable, "-m", "danlu.cli"]
@@ -26,6 +28,7 @@ class Home:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.data = folder / "data"
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("DANLU_", "XDG_"))}
         self.env = {**kept, "HOME": str(folder), "DANLU_LANG": "en"}
         self.server: subprocess.Popen[str] | None = None
@@ -41,9 +44,14 @@ class Home:
         said = []
         for line in self.server.stdout:
             said.append(line)
-            if "one-time password" in line or "password was shown" in line:
+            if "one-time password" in line or "password lost?" in line:
                 break
         return "".join(said)
+
+    def stop(self) -> None:
+        assert self.server is not None
+        self.server.send_signal(signal.SIGTERM)
+        self.server.wait(180)
 
     def until(self, text: str) -> str:
         assert self.server is not None
@@ -77,7 +85,7 @@ def test_up_tells_the_address_the_admin_and_a_password_and_runs_a_first_job(home
     assert re.search(r"http://127\.0\.0\.1:\d+", said)
     assert "admin" in said
     assert re.search(r"one-time password: [a-z0-9-]{19}", said)
-    first = home.until("It ran.")
+    first = home.until("It works.")
     assert "Hello from admin/first-1" in first
     assert home.danlu("run", "--", "echo", "found you").stdout == "found you\n"
 
@@ -107,6 +115,57 @@ def test_the_password_opens_the_door_and_is_shown_once(home: Home) -> None:
     home.server.send_signal(signal.SIGINT)
     home.server.wait(180)
     assert password[1] not in home.up("--port", port)
+
+
+def test_a_first_start_that_fails_does_not_lose_the_password(home: Home) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        failed = home.danlu("up", "--data", str(home.data), "--port", str(taken.getsockname()[1]))
+    assert failed.returncode != 0
+    port = str(free_port())
+    password = re.search(r"one-time password: (\S+)", home.up("--port", port))
+    assert password is not None
+    assert _login(port, "admin", password[1])["must_change_password"] is True
+    kept = home.data / "admin.json"
+    _until(lambda: password[1] not in kept.read_text())
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_lost_password_is_replaced_on_the_machine(home: Home, running: bool) -> None:
+    port = str(free_port())
+    first = re.search(r"one-time password: (\S+)", home.up("--port", port))
+    assert first is not None
+    old = _login(port, "admin", first[1])["token"]
+    if not running:
+        home.stop()
+    reset = home.danlu("admin", "reset-password", "--data", str(home.data))
+    assert reset.returncode == 0, reset.stderr
+    password = re.search(r"one-time password of admin: (\S+)", reset.stdout)
+    assert password is not None
+    if not running:
+        home.up("--port", port)
+    assert _login(port, "admin", password[1])["must_change_password"] is True
+    with pytest.raises(OSError, match="401"):
+        _login(port, "admin", first[1])
+    _until(lambda: home.danlu("whoami", "--token", old).returncode != 0)
+    assert "one-time password" in home.danlu("audit").stdout
+    assert home.danlu("admin", "reset-password", "nobody", "--data", str(home.data)).returncode == 2
+
+
+def test_only_who_can_read_the_data_folder_resets_a_password(home: Home) -> None:
+    home.up("--port", str(free_port()))
+    empty = home.danlu("admin", "reset-password", "--data", str(home.folder / "elsewhere"))
+    assert empty.returncode == 2
+    assert "--data" in empty.stderr
+    if os.geteuid() != 0:
+        return
+    command = [*DANLU, "admin", "reset-password", "--data", str(home.data)]
+    other = subprocess.run(
+        command, env=home.env, capture_output=True, text=True, check=False, user=65534, cwd="/"
+    )
+    assert other.returncode != 0
+    assert "one-time password" not in other.stdout
 
 
 def test_stopping_the_server_does_not_stop_tasks_and_down_says_what_runs(home: Home) -> None:
@@ -145,10 +204,51 @@ def test_a_bad_configuration_is_told_and_nothing_starts(home: Home) -> None:
 
 def test_check_says_what_is_possible_here(home: Home) -> None:
     said = home.danlu("check").stdout
-    for subject in ("user", "namespaces", "stopping", "cgroups", "containers", "disk"):
+    for subject in ("user", "namespaces", "stopping", "cgroups", "seccomp", "containers", "disk"):
         assert re.search(rf"^{subject} +(yes|partly|no) ", said, re.MULTILINE), subject
     findings = json.loads(home.danlu("check", "--json").stdout)
     assert all(finding["en"] and finding["zh"] for finding in findings)
+
+
+def test_check_looks_at_the_server_that_runs_here(home: Home) -> None:
+    config = home.folder / "own.toml"
+    config.write_text('[[nodes]]\nname = "only-here"\ngpus = "2:A100"\n')
+    home.up("--port", str(free_port()), "--config", str(config))
+    findings = {each["what"]: each for each in json.loads(home.danlu("check", "--json").stdout)}
+    assert "node only-here" in findings
+    assert str(config) in findings["configuration"]["en"]
+    assert str(home.folder / "data") in findings["configuration"]["zh"]
+
+
+def test_a_data_folder_of_the_version_before_is_taken_over(home: Home) -> None:
+    data = home.folder / "data"
+    data.mkdir(mode=0o700)
+    before, latest = migrate.REVISIONS[-2:]
+    old = database(f"sqlite:///{data}/danlu.db")
+    old.create()
+    migrate.upgrade(old, before)
+    home.up("--port", str(free_port()))
+    assert home.danlu("run", "--", "echo", "as before").stdout == "as before\n"
+    kept = database(f"sqlite:///{data}/danlu.db.before-{latest}").connect(reader=True)
+    assert kept.execute("SELECT version_num FROM alembic_version") == [(before,)]
+    kept.close()
+
+
+def test_a_second_server_leaves_the_first_ones_context_alone(home: Home) -> None:
+    first, second = free_port(), free_port()
+    home.up("--port", str(first))
+    other = Home(home.folder)
+    try:
+        other.up("--data", str(home.folder / "other"), "--port", str(second))
+        assert f"--context local-{second}" in other.until("danlu --context")
+        contexts = json.loads((home.folder / ".config/danlu/context.json").read_text())
+        assert contexts["current"] == "local"
+        assert contexts["contexts"]["local"]["server"].endswith(f":{first}")
+        assert home.danlu("--context", f"local-{second}", "whoami").returncode == 0
+    finally:
+        assert other.server is not None
+        other.server.send_signal(signal.SIGTERM)
+        other.server.wait(180)
 
 
 def test_without_namespaces_a_task_still_finds_its_home(tmp_path: Path) -> None:
@@ -168,7 +268,7 @@ def test_without_namespaces_a_task_still_finds_its_home(tmp_path: Path) -> None:
 def _login(port: str, user: str, password: str) -> dict[str, object]:
     body = json.dumps({"user": user, "password": password}).encode()
     request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/api/v1/login", body, {"Content-Type": "application/json"}
+        f"http://127.0.0.1:{port}/danlu/v1/login", body, {"Content-Type": "application/json"}
     )
     with urllib.request.urlopen(request, timeout=180) as answer:
         found: dict[str, object] = json.loads(answer.read())
@@ -190,7 +290,7 @@ def test_a_certificate_that_cannot_be_used_is_told_before_anything_starts(
     file.write_text(f"[server]\ntls_cert = '{pem}'\ntls_key = '{pem}'\n")
     words = [*DANLU, verb, "--config", str(file), "--data", str(tmp_path / "data")]
     env = {**os.environ, "DANLU_LANG": "en"}
-    for content, said in ((None, "cannot be read: No such file"), ("nonsense", "in PEM")):
+    for content, said in ((None, "cannot read"), ("nonsense", "not a PEM certificate")):
         if content is not None:
             pem.write_text(content)
         done = subprocess.run(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from danlu.spec.diagnose import MOST_EVIDENCE, TAIL, describe, diagnose
+from danlu.spec.diagnose import MOST_EVIDENCE, TAIL, advise, describe, diagnose
 from danlu.spec.job import GpuRequest, Resources
 from danlu.spec.signs import SIGNS, WORDS
 from danlu.spec.states import Reason
@@ -228,15 +228,15 @@ def test_what_the_engine_knows_better_wins_over_the_log() -> None:
 @pytest.mark.parametrize(
     ("code", "signal", "log", "english", "mandarin"),
     [
-        (2, None, "", "The command ended with status 2", "命令以状态 2 结束"),
-        (None, 11, "", "The command was ended by signal SIGSEGV (11)", "信号 SIGSEGV (11) 终止"),
+        (2, None, "", "The command exited with status 2", "命令以状态 2 结束"),
+        (None, 11, "", "The command was killed by signal SIGSEGV (11)", "信号 SIGSEGV (11) 终止"),
         (1, None, BUS_ERROR, "/dev/shm of 16G is full", "/dev/shm 的 16G 已用满"),
         (1, None, "MemoryError", "its limit of 80G", "达到 80G 的上限"),
         (
             1,
             None,
             "ModuleNotFoundError: No module named 'torch.x'",
-            "missing: torch.x",
+            "Missing Python module: torch.x",
             "模块：torch.x",
         ),
         (127, None, "bash: line 1: pyton: command not found", "not found: pyton", "命令：pyton"),
@@ -248,26 +248,27 @@ def test_the_reason_is_told_in_both_languages(
     code: int | None, signal: int | None, log: str, english: str, mandarin: str
 ) -> None:
     found = diagnose(code, signal, tail=log.encode(), resources=NEED)
-    en, zh, advice_en, advice_zh = describe(found.reason, found.detail)
-    assert english in en
-    assert mandarin in zh
-    assert advice_en
-    assert advice_zh
+    text = describe(found.reason, found.detail)
+    assert english in text.en
+    assert mandarin in text.zh
+    advice = advise(found.reason, found.detail)
+    assert advice.en
+    assert advice.zh
 
 
 @pytest.mark.parametrize("reason", list(Reason))
 def test_every_reason_can_be_described_without_any_facts(reason: Reason) -> None:
-    en, zh, advice_en, advice_zh = describe(reason, {})
-    assert en
-    assert zh
-    assert bool(advice_en) == bool(advice_zh)
-    assert "{" not in en + zh + advice_en + advice_zh
+    text, advice = describe(reason, {}), advise(reason, {})
+    assert text.en
+    assert text.zh
+    assert bool(advice.en) == bool(advice.zh)
+    assert "{" not in text.en + text.zh + advice.en + advice.zh
 
 
 def test_facts_are_filled_in_as_text_and_never_as_templates_or_terminal_codes() -> None:
-    en, zh, _, _ = describe(Reason.REFUSED, {"detail": "{code.__class__} \x1b[2J\x07x\u202e"})
-    assert en == "The machine refused to start it: {code.__class__} x"
-    assert zh == "机器拒绝启动：{code.__class__} x"
+    text = describe(Reason.REFUSED, {"detail": "{code.__class__} \x1b[2J\x07x\u202e"})
+    assert text.en == "The node refused to start it: {code.__class__} x"
+    assert text.zh == "节点拒绝启动：{code.__class__} x"
 
 
 def test_evidence_is_short_printable_and_without_repetition() -> None:
@@ -293,6 +294,7 @@ def test_only_the_end_of_a_long_log_counts() -> None:
 
 
 OTHER_SAYINGS = """\
+ncclInternalError: Internal check failed, cannot connect to a peer
 RuntimeError: unable to mmap 128 bytes from file </torch_4711_9>: Cannot allocate memory (12)
 /dev/shm/x: write failed, no space left on device
 RuntimeError: cuda runtime error (2) : out of memory at THCStorage.cu:58
@@ -341,6 +343,16 @@ def test_any_end_is_described(code: int | None, signal: int | None, hint: str, t
     found = diagnose(code, signal, hint, "", tail, NEED)
     assert (found.reason is Reason.COMPLETED) == (code == 0 and not signal)
     assert len(found.evidence) <= MOST_EVIDENCE
-    for text in (*describe(found.reason, found.detail), *found.evidence):
+    said = describe(found.reason, found.detail), advise(found.reason, found.detail)
+    for text in (*(t for each in said for t in (each.en, each.zh)), *found.evidence):
         text.encode()
         assert text.isprintable()
+
+
+def test_a_platform_fault_says_whether_it_is_retried_or_given_up() -> None:
+    going_on = advise(Reason.REGISTRY_UNREACHABLE, {}, ended=False)
+    over = advise(Reason.REGISTRY_UNREACHABLE, {}, ended=True)
+    assert going_on.en.startswith("It is retried automatically; if it persists, check")
+    assert "自动重试" in going_on.zh
+    assert over.en == "Given up after 3 retries. Check the registry's address and the network"
+    assert "自动重试" not in over.zh

@@ -56,8 +56,8 @@ def answer(text: bytes, media_type: str | None = None) -> None:
     except SpecError as error:
         assert error.problems
         for problem in error.problems:
-            assert problem.message_en
-            assert problem.message_zh
+            assert problem.message.en
+            assert problem.message.zh
             problem.text("zh").encode()
             json.dumps(problem.values(), ensure_ascii=False).encode()
         return

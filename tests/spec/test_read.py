@@ -28,9 +28,9 @@ def refusal(text: str | bytes, media_type: str | None = None) -> SpecError:
     with pytest.raises(SpecError) as caught:
         read_jobs(text, media_type)
     for problem in caught.value.problems:
-        assert problem.message_en
-        assert problem.message_zh
-        assert problem.message_zh != problem.message_en
+        assert problem.message.en
+        assert problem.message.zh
+        assert problem.message.zh != problem.message.en
     return caught.value
 
 
@@ -123,8 +123,8 @@ def test_duplicate_keys_are_told_together_with_their_lines() -> None:
         ("python train.py", "not a job"),
         ("- a\n- b\n", "not a job"),
         ("42", "not a job"),
-        ("a: [1, 2", "not valid YAML"),
-        ("a: [\n", "the text ends inside brackets"),
+        ("a: [1, 2", "Invalid YAML"),
+        ("a: [\n", "the file ends inside brackets"),
         ("a: b: c", "quote"),
         ("name: x\n\tgpus: 1", "tabs"),
         ("a: @x", "special character"),
@@ -142,7 +142,7 @@ def test_duplicate_keys_are_told_together_with_their_lines() -> None:
         (b"\xff\xfea\x00", "UTF-16"),
         (b"name: a\nenv: {A: \xe9}", "0xe9"),
         (b"\x89PNG\r\n\x1a\n\x00", "binary"),
-        ("x" * (1 << 20) + "x", "up to 1M"),
+        ("x" * (1 << 20) + "x", "at most 1M"),
     ],
     ids=shorten,
 )
@@ -165,8 +165,8 @@ def test_what_is_not_closed_is_told_where_it_opens(text: str, line: int) -> None
     """The line that shows it is often the last, or one that the command line added."""
     (problem,) = refusal(text).problems
     assert problem.line == line
-    assert "is not closed" in problem.message_en
-    assert "没有闭合" in problem.message_zh
+    assert "is not closed" in problem.message.en
+    assert "没有闭合" in problem.message.zh
 
 
 @pytest.mark.parametrize(
@@ -178,8 +178,8 @@ def test_what_is_not_closed_is_told_where_it_opens(text: str, line: int) -> None
         ('{"cpus": -Infinity}', "-Infinity"),
         ('{"cpus": 1' + "0" * 5000 + "}", "digits"),
         ('{"a": ' + "[" * 100_000, "deep"),
-        ('{"name": "a",}', "not valid JSON"),
-        ("{name: a}", "not valid JSON"),
+        ('{"name": "a",}', "Invalid JSON"),
+        ("{name: a}", "Invalid JSON"),
         ('"text"', "not a job"),
         ('[{"name": "a"}, 3]', "not a job"),
     ],
@@ -208,4 +208,4 @@ def test_aliases_cannot_blow_up() -> None:
 def test_a_file_of_endless_small_values_is_refused() -> None:
     assert "more than 30000 values" in str(refusal("args: [" + "a," * 40_000 + "]"))
     assert "more than 30000 values" in str(refusal("---\n" * 40_000 + "a: 1"))
-    assert "up to 10000" in str(refusal("[" + "{}," * 10_000 + "{}]"))
+    assert "the limit is 10000" in str(refusal("[" + "{}," * 10_000 + "{}]"))

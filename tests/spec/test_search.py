@@ -51,7 +51,7 @@ def test_flat_names_say_the_way() -> None:
 @pytest.mark.parametrize(
     ("space", "said"),
     [
-        ({"x": {"type": "double", "minval": 2, "maxval": 1}}, "smaller first"),
+        ({"x": {"type": "double", "minval": 2, "maxval": 1}}, "minval not larger"),
         ({"x": {"type": "int", "minval": "a", "maxval": 1}}, "minval"),
         ({"x": {"type": "categorical", "vals": []}}, "vals"),
         ({"x": {"type": "gauss"}}, "const, int, double, log, categorical"),

@@ -77,8 +77,8 @@ def test_a_size_is_read(written: object, size: int) -> None:
 def test_what_is_no_size_is_refused_in_both_languages(written: object) -> None:
     with pytest.raises(Wrong) as caught:
         parse_size(written)
-    assert caught.value.findings[0].en
-    assert caught.value.findings[0].zh
+    assert caught.value.findings[0].message.en
+    assert caught.value.findings[0].message.zh
 
 
 @given(st.integers(0, LARGEST_SIZE))
@@ -161,8 +161,8 @@ def test_a_duration_is_read(written: object, seconds: float) -> None:
 def test_what_is_no_duration_is_refused_in_both_languages(written: object) -> None:
     with pytest.raises(Wrong) as caught:
         parse_duration(written)
-    assert caught.value.findings[0].en
-    assert caught.value.findings[0].zh
+    assert caught.value.findings[0].message.en
+    assert caught.value.findings[0].message.zh
 
 
 @given(st.floats(0, LONGEST_DURATION) | st.integers(0, int(LONGEST_DURATION)).map(float))

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from typing import Any
 
+from danlu.spec.placement import Placement
 from danlu.spec.states import State
 from danlu.store import Store
 from danlu.store.rows import AttemptRow, EventRow, JobRow
@@ -48,7 +49,7 @@ def an_attempt(job_id: str, number: int = 1, **values: Any) -> AttemptRow:
         "number": number,
         "state": State.STARTING,
         "epoch": 1,
-        "places": [{"task": 0, "node": "n1", "gpus": [0, 1]}],
+        "places": (Placement("n1", (0, 1), ports=(5001,)),),
         "created_at": 1700000001.5,
     }
     return AttemptRow(**(attempt | values))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -109,7 +111,7 @@ async def test_numbers_stay_gapless_when_a_neighbour_fails(store: Store) -> None
 
 
 async def test_a_read_cannot_write(store: Store) -> None:
-    with pytest.raises(Exception, match=r"read-only|readonly|不可写|cannot be written"):
+    with pytest.raises(Exception, match=r"read-only|readonly|不可写|not writable"):
         await store.read(appends(1))
     assert await written(store) == []
     await store.write(appends(2))
@@ -147,3 +149,31 @@ async def test_a_caller_that_went_away_harms_nobody(store: Store) -> None:
 async def test_a_healthy_store_says_so(store: Store) -> None:
     await store.write(appends(1))
     assert store.health.ok and store.health.problem is None
+
+
+async def test_a_write_nobody_waits_for_any_more_is_not_tried(url: str) -> None:
+    """It was run and rolled back, and with it all that shared its transaction."""
+    store = Store.open(url, deadline=0.5)
+    release, begun, tried = threading.Event(), threading.Event(), list[str]()
+
+    def slow(tx: Tx) -> None:
+        begun.set()
+        release.wait()
+
+    def noted(name: str) -> Callable[[Tx], None]:
+        return lambda tx: tried.append(name)
+
+    blocking = asyncio.create_task(store.write(slow))
+    await asyncio.to_thread(begun.wait)
+    late = asyncio.create_task(store.write(noted("late")))
+    cancelled = asyncio.create_task(store.write(noted("cancelled")))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    with pytest.raises(StoreError):
+        await late
+    in_time = asyncio.create_task(store.write(noted("in time")))
+    await asyncio.sleep(0)
+    release.set()
+    await asyncio.gather(blocking, in_time, return_exceptions=True)
+    assert tried == ["in time"]
+    await store.close()

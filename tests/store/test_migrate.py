@@ -12,8 +12,11 @@ import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
+from danlu.spec.placement import Placement
 from danlu.store import Store, StoreAway, StoreError, StoreNewer, migrate
+from danlu.store.attempts import attempts_of
 from danlu.store.database import Database, database
+from danlu.store.jobs import active_jobs
 from tests.support.postgres import PostgresServer
 
 SCHEMA = {
@@ -100,6 +103,86 @@ def test_people_of_the_first_version_are_still_there(empty: Database, url: str) 
     assert kinds == [("t1", "machine", "all"), ("t2", "session", "all")]
 
 
+OLD_PLACES = """[{"task":0,"node":"n1","cards":[0,1],"share":0,"ports":[5001]}]"""
+OLD_STOP = """{"by":"danlu","why":"moved","to":[{"node":"n2","cards":[3],"share":500}]}"""
+OLD_PLACED = """{"attempt":1,"places":[{"task":0,"node":"n1","cards":[0,1]}]}"""
+# What a person wrote is left alone, whatever it looks like.
+OLD_TALK = """{"detail":"say \\"cards\\": [1]"}"""
+
+
+async def test_placements_of_the_version_before_are_read_as_they_are_now(
+    empty: Database, url: str
+) -> None:
+    migrate.upgrade(empty, "0004")
+    no = "0" if empty.dialect == "sqlite" else "false"
+    run(
+        empty,
+        "INSERT INTO jobs VALUES (1, 'j1', 'al', 'x', 1, NULL, NULL, 'train', 'running', NULL, "
+        f"'default', NULL, 0, 1, 1, NULL, NULL, 1, 0, 0, {no}, '{{}}', '{{}}')",
+    )
+    run(
+        empty,
+        "INSERT INTO attempts VALUES "
+        f"('a1', 'j1', 1, 'stopping', 1, 1, NULL, 1, NULL, '{OLD_PLACES}', '{{}}', '{OLD_STOP}', "
+        f"'[]'), ('a2', 'j1', 2, 'running', 1, 1, NULL, 1, NULL, '[]', '{OLD_TALK}', NULL, '[]')",
+    )
+    run(
+        empty,
+        f"INSERT INTO events VALUES (1, 'j1', 1, 'placed', 'danlu', '{OLD_PLACED}'), "
+        f"(2, 'j1', 1, 'stop_requested', 'danlu', '{OLD_STOP}'), "
+        f"(3, 'j1', 1, 'stop_requested', 'al', '{OLD_TALK}')",
+    )
+    migrate.prepare(empty)
+    first, second = run(empty, "SELECT places, stop, detail, engine FROM attempts ORDER BY id")
+    assert first[:2] == (OLD_PLACES.replace("cards", "gpus"), OLD_STOP.replace("cards", "gpus"))
+    assert second[:3] == ("[]", None, OLD_TALK)
+    assert [first[3], second[3]] == ["local", "local"]
+    events = [row[0] for row in run(empty, "SELECT data FROM events ORDER BY seq")]
+    renamed = [text.replace("cards", "gpus") for text in (OLD_PLACED, OLD_STOP)]
+    assert events == [*renamed, OLD_TALK]
+    with pytest.raises(Exception, match="append-only"):
+        run(empty, "UPDATE events SET data = '' WHERE seq = 1")
+    store = Store.open(url)
+    attempt, _ = await store.read(lambda tx: attempts_of(tx, "j1"))
+    await store.close()
+    assert attempt.places == (Placement("n1", (0, 1), ports=(5001,)),)
+    assert (attempt.stop or {})["to"] == (Placement("n2", (3,), 500),)
+    owned = run(empty, "SELECT DISTINCT installation FROM attempts")
+    assert owned == run(empty, "SELECT value FROM meta WHERE key = 'installation'") != []
+
+
+async def test_the_elements_of_an_old_array_share_one_spec(empty: Database, url: str) -> None:
+    migrate.upgrade(empty, "0005")
+    no = "0" if empty.dialect == "sqlite" else "false"
+    for seq, (array, spec) in enumerate(
+        [("'j1'", '{"a":1}'), ("'j1'", '{"a":1}'), ("'j1'", '{"a":2}'), ("NULL", '{"a":3}')], 1
+    ):
+        run(
+            empty,
+            f"INSERT INTO jobs VALUES ({seq}, 'j{seq}', 'al', 'x', {seq}, {array}, {seq}, "
+            "'train', 'queued', NULL, 'default', NULL, 0, 1, NULL, NULL, NULL, 0, 0, 0, "
+            f"{no}, '{{}}', '{spec}')",
+        )
+    migrate.prepare(empty)
+    assert run(empty, "SELECT id, spec FROM specs") == [("j1", '{"a":1}')]
+    stored = [row[0] for row in run(empty, "SELECT spec FROM jobs ORDER BY seq")]
+    assert stored == ["", "", '{"a":2}', '{"a":3}']
+    store = Store.open(url)
+    rows = await store.read(active_jobs)
+    await store.close()
+    assert [row.spec["a"] for row in rows] == [1, 1, 2, 3]
+
+
+async def test_an_installation_has_one_id(url: str) -> None:
+    store = Store.open(url)
+    made = await store.installation()
+    assert made and await store.installation() == made
+    await store.close()
+    again = Store.open(url)
+    assert await again.installation() == made
+    await again.close()
+
+
 def test_the_list_of_revisions_is_what_the_folder_holds() -> None:
     config = Config()
     config.set_main_option("script_location", migrate.MIGRATIONS)
@@ -125,7 +208,7 @@ def test_a_newer_database_is_refused_and_left_alone(empty: Database, url: str) -
     run(empty, "UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(StoreNewer, match="newer Danlu") as refusal:
         Store.open(url)
-    assert "9999" in refusal.value.en and "9999" in refusal.value.zh
+    assert "9999" in refusal.value.message.en and "9999" in refusal.value.message.zh
     assert run(empty, "SELECT version_num FROM alembic_version") == [("9999",)]
 
 
@@ -164,14 +247,14 @@ def test_a_url_nobody_knows_is_refused() -> None:
         Store.open("mysql://localhost/danlu")
     with pytest.raises(StoreError, match="names no file"):
         Store.open("sqlite://")
-    with pytest.raises(StoreError, match="cannot be read"):
+    with pytest.raises(StoreError, match="Invalid database URL"):
         Store.open("postgresql://localhost/danlu?colour=red")
 
 
 def test_a_postgresql_that_is_not_there_is_named_without_its_password(tmp_path: Path) -> None:
     with pytest.raises(StoreAway, match="does not answer") as away:
         Store.open(f"postgresql://danlu:hunter2@/danlu?host={tmp_path}")
-    assert "hunter2" not in away.value.en + away.value.zh
+    assert "hunter2" not in away.value.message.en + away.value.message.zh
 
 
 def test_a_missing_database_is_named(postgres: PostgresServer) -> None:
@@ -185,3 +268,30 @@ def test_a_user_who_may_not_create_tables_is_told(postgres: PostgresServer) -> N
     postgres.sql("CREATE ROLE guest LOGIN")
     with pytest.raises(StoreError, match="may create tables"):
         Store.open(url.replace("danlu@", "guest@"))
+
+
+@pytest.mark.parametrize("revision", migrate.REVISIONS[:-1])
+def test_a_sqlite_database_is_copied_before_it_is_upgraded(tmp_path: Path, revision: str) -> None:
+    db = database(f"sqlite:///{tmp_path}/danlu.db")
+    db.create()
+    migrate.upgrade(db, revision)
+    migrate.prepare(db)
+    assert run(db, "SELECT version_num FROM alembic_version") == [(migrate.REVISIONS[-1],)]
+    (kept,) = tmp_path.glob("danlu.db.before-*")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    before = database(f"sqlite:///{kept}")
+    assert run(before, "SELECT version_num FROM alembic_version") == [(revision,)]
+    migrate.prepare(db)
+    assert list(tmp_path.glob("danlu.db.before-*")) == [kept]
+
+
+def test_if_it_cannot_be_copied_nothing_is_upgraded(tmp_path: Path) -> None:
+    db = database(f"sqlite:///{tmp_path}/danlu.db")
+    db.create()
+    migrate.upgrade(db, migrate.REVISIONS[-2])
+    (tmp_path / f"danlu.db.before-{migrate.REVISIONS[-1]}").mkdir()
+    with pytest.raises(StoreError):
+        migrate.prepare(db)
+    rows = run(db, "SELECT version_num FROM alembic_version")
+    assert rows == [(migrate.REVISIONS[-2],)]
+    assert list(tmp_path.glob("*.part")) == []

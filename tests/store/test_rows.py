@@ -7,6 +7,7 @@ import dataclasses
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from danlu.spec.placement import Placement
 from danlu.spec.states import Reason, State
 from danlu.store import attempts, events, jobs, meta, secrets
 from danlu.store.database import Connection
@@ -51,6 +52,10 @@ job_rows = st.builds(
     array_id=maybe | letters,
     array_index=maybe | st.integers(0, 2**31),
 )
+indexes = st.lists(st.integers(0, 64), max_size=3).map(tuple)
+placements = st.lists(st.builds(Placement, letters, indexes, numbers, indexes), max_size=3).map(
+    tuple
+)
 attempt_rows = st.builds(
     AttemptRow,
     id=letters,
@@ -58,14 +63,17 @@ attempt_rows = st.builds(
     number=numbers,
     state=st.sampled_from(State),
     epoch=numbers,
-    places=st.lists(objects, max_size=3),
+    places=placements,
     created_at=times,
     reason=maybe | st.sampled_from(Reason),
     detail=objects,
     started_at=maybe | times,
     ended_at=maybe | times,
-    stop=maybe | objects,
+    stop=maybe | objects | st.fixed_dictionaries({"why": letters, "to": placements}),
     tasks=st.lists(objects, max_size=3),
+    engine=letters,
+    handle=letters,
+    installation=letters,
 )
 event_rows = st.builds(
     EventRow, job_id=maybe | letters, at=times, kind=letters, actor=letters, data=objects
@@ -93,7 +101,7 @@ def test_an_attempt_comes_back_as_it_was(connection: Connection, row: AttemptRow
     connection.begin()
     jobs.insert_jobs(connection.tx, [a_job(id="job")])
     attempts.insert_attempt(connection.tx, row)
-    assert attempts.get_attempt(connection.tx, row.id) == row
+    assert attempts.attempts_of(connection.tx, row.job_id) == [row]
     assert attempts.attempts_of(connection.tx, "job") == [row]
     connection.rollback()
 

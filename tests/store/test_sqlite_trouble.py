@@ -123,7 +123,7 @@ async def test_a_file_made_immutable_is_named_read_only_and_recovers(tmp_path: P
         log = folder / "danlu.db-wal"
         assert immutable("+", log)
         try:
-            with pytest.raises(StoreReadOnly, match="cannot be written"):
+            with pytest.raises(StoreReadOnly, match="not writable"):
                 await append(store, "refused")
             assert await texts(store) == ["before"]
         finally:
@@ -150,11 +150,11 @@ def test_a_file_one_may_not_write_is_named_when_opening(open_folder: Path) -> No
         "from danlu.store import Store, StoreReadOnly, sqlite\n"
         "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "try: Store.open(sys.argv[1])\n"
-        "except StoreReadOnly as error: print(error.en, error.zh)\n"
+        "except StoreReadOnly as error: print(error.message.en, error.message.zh)\n"
     )
     command = [sys.executable, "-c", program, f"sqlite:///{path}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "cannot be written" in done.stdout and "不可写" in done.stdout
+    assert "not writable" in done.stdout and "不可写" in done.stdout
 
 
 async def test_a_lock_held_by_another_process_is_waited_for_and_then_named(tmp_path: Path) -> None:

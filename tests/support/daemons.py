@@ -114,7 +114,7 @@ class ContainerDaemon:
             self.api().wire.call("DELETE", f"/images/{name}?force=true")
 
     def client(self, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
-        env = os.environ | {"HOME": str(self.folder), **more.pop("env", {})}
+        env = os.environ | {"HOME": str(self.folder), **self.env, **more.pop("env", {})}
         return subprocess.run(
             [*self.client_command(), *words],
             check=False, capture_output=True, timeout=PATIENCE, env=env, **more,
@@ -163,6 +163,14 @@ class DockerDaemon(ContainerDaemon):
 class PodmanDaemon(ContainerDaemon):
     kind: Literal["docker", "podman"] = "podman"
 
+    def __init__(self, *options: str) -> None:
+        super().__init__(*options)
+        # Podmans of one user share their locks in /dev/shm, and each that starts with a new root
+        # resets them: containers of the others then lose their storage.
+        config = self.folder / "containers.conf"
+        config.write_text(f'[engine]\nlock_type = "file"\ntmp_dir = "{self.folder}/libpod/tmp"\n')
+        self.env = {"CONTAINERS_CONF": str(config)}
+
     def client_command(self) -> list[str]:
         return [
             "podman",
@@ -192,7 +200,7 @@ class RootlessPodman(PodmanDaemon):
         super().__init__()
         self.user = user
         os.chown(self.folder, user, user)
-        self.env = {"HOME": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder)}
+        self.env |= {"HOME": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder)}
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         super().stop(how)

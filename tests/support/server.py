@@ -17,6 +17,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from tests.support.certificates import Certificate
 from tests.support.folders import let_in
 
 PATIENCE = 180.0  # only so that what is broken fails a test instead of hanging it
@@ -27,16 +28,32 @@ _PORTS = itertools.count(random.randrange(1000))
 class DanluServer:
     """Starts `python -m danlu.server` and talks to it. Ends its tasks when the test is over."""
 
-    def __init__(self, data: Path, config: str = "", port: int | None = None) -> None:
+    module = "danlu.server"
+
+    def __init__(
+        self,
+        data: Path,
+        config: str = "",
+        port: int | None = None,
+        extra_env: dict[str, str] | None = None,
+        host: str = "127.0.0.1",
+        certificate: Certificate | None = None,
+    ) -> None:
+        """`certificate`: with TLS; danlu.toml has to name the files."""
         self.data = data
         let_in(data.parent)
         self.port = port or free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.host = host
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"{'http' if certificate is None else 'https'}://{shown}:{self.port}"
+        self.tls = None if certificate is None else certificate.client
         self.token = ""
+        self.extra_env = extra_env or {}  # of the server's own process
         self.process: subprocess.Popen[bytes] | None = None
         self.log = data.parent / f"{data.name}.server.log"
         self.config = data.parent / f"{data.name}.toml"
         self.config.write_text(config)
+        self.config.chmod(0o600)
 
     @property
     def env(self) -> dict[str, str]:
@@ -64,9 +81,11 @@ class DanluServer:
                 [
                     sys.executable,
                     "-m",
-                    "danlu.server",
+                    self.module,
                     "--data",
                     str(self.data),
+                    "--host",
+                    self.host,
                     "--port",
                     str(self.port),
                     "--config",
@@ -75,7 +94,7 @@ class DanluServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**self.env, "DANLU_NO_CONTEXT": "1"},
+                env={**self.env, **self.extra_env, "DANLU_NO_CONTEXT": "1"},
                 cwd=self.data.parent,
             )
 
@@ -131,19 +150,19 @@ class DanluServer:
     def call(self, method: str, path: str, body: Any = None, timeout: float = PATIENCE) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(
-            f"{self.url}/api/v1{path}",
+            f"{self.url}/danlu/v1{path}",
             data,
             method=method,
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
+        with urllib.request.urlopen(request, timeout=timeout, context=self.tls) as answer:
             return json.loads(answer.read())
 
     def bytes_of(self, path: str) -> bytes:
         request = urllib.request.Request(
-            f"{self.url}/api/v1{path}", headers={"Authorization": f"Bearer {self.token}"}
+            f"{self.url}/danlu/v1{path}", headers={"Authorization": f"Bearer {self.token}"}
         )
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE, context=self.tls) as answer:
             return bytes(answer.read())
 
     def submit(self, **job: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""All that is about people, put together once."""
+"""Everything about people, assembled once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from danlu.access.gate import Gate
 from danlu.access.groups import Groups
 from danlu.access.identities import Identities
 from danlu.access.people import People
+from danlu.access.sign_in import SignIn
 from danlu.access.signup import SignUp
+from danlu.access.tickets import Tickets
 from danlu.access.tokens import Tokens
 from danlu.store.store import Store
 
@@ -20,6 +22,8 @@ class Accounts:
     groups: Groups
     tokens: Tokens
     signup: SignUp
+    sign_in: SignIn
+    tickets: Tickets
 
 
 def accounts(
@@ -27,5 +31,10 @@ def accounts(
 ) -> Accounts:
     people = People(store, gate, known, circle)
     return Accounts(
-        people, Groups(store, gate, known), Tokens(store, gate), SignUp(store, gate, people, way)
+        people,
+        Groups(store, gate, known),
+        Tokens(store, gate),
+        SignUp(store, gate, people, way),
+        SignIn(store, gate),
+        Tickets(gate),
     )

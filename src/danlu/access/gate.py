@@ -1,4 +1,4 @@
-"""Who is asking: tokens and passwords become people here, and nowhere else."""
+"""Who is asking: tokens and sessions become people here, and nowhere else."""
 
 from __future__ import annotations
 
@@ -9,30 +9,35 @@ import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from danlu.access import audit
-from danlu.access.door import Door
-from danlu.access.errors import NotAllowed, TooMany, WrongPassword
-from danlu.access.passwords import check_new, hash_password, one_time_password, verify_password
+from danlu.access.door import Door, place_of
+from danlu.access.errors import TooMany
+from danlu.access.hashing import Hashing
+from danlu.access.passwords import hash_password, one_time_password
 from danlu.access.principal import Asker, Principal
 from danlu.spec.ids import uuid7
-from danlu.store import groups, signups, users
+from danlu.store import audit as audit_store
+from danlu.store import groups, users
 from danlu.store.errors import StoreError
-from danlu.store.rows import RequestRow, TokenRow, UserRow
+from danlu.store.rows import TokenRow, UserRow
 from danlu.store.store import Store
 from danlu.store.tx import Tx
 
 __all__ = ["Asker", "Gate", "Principal", "create_admin", "digest_of", "new_token", "token_row"]
 
 CACHE_SECONDS = 5.0
-"""Only for what another server of the same database changes: our own changes are seen at once."""
+"""Matters only for changes made by another server on the same database; ours apply at once."""
 SESSION_SECONDS = 30 * 86400.0
+BROWSER_SECONDS = 30 * 86400.0
+BROWSER_IDLE_SECONDS = 7 * 86400.0
+BROWSER = "browser"
+SIGNED_IN = ("session", BROWSER)
+"""The kinds of tokens that come from a name and a password."""
 TOUCH_SECONDS = 3600.0
 TELL_SECONDS = 30.0
 LOOK_AGAIN_SECONDS = 60.0
-MOST_HASHES_WAITING = 16
-T = TypeVar("T")
 _TOKEN_PREFIX = "dlu_"  # noqa: S105 - what tokens begin with
 
 
@@ -41,6 +46,7 @@ class _Known:
     principal: Principal
     until: float  # monotonic
     expires_at: float | None
+    address: str  # where it was made from
 
 
 class Gate:
@@ -48,25 +54,38 @@ class Gate:
         self._store = store
         self.door = door or Door()
         self._known: dict[str, _Known] = {}
-        self._turn = 0  # counts changes: what was read before one is not remembered after it
+        self._turn = (
+            0  # counts changes, so that a read that began before a change is not cached after it
+        )
         self._watched: dict[str, set[asyncio.Event]] = {}
-        self._one_hash = asyncio.Lock()
-        self._hashes_waiting = 0
-        self._nobody = ""
+        self.hashing = Hashing()
         self._tasks: set[asyncio.Task[None]] = set()
         self._telling = False
 
     # -- tokens -------------------------------------------------------------------------------
 
     async def who(self, token: str, address: str = "") -> Principal | None:
-        """Remembers a good token for seconds: a busy client costs no database read a request.
+        """Who has this token. None: no such token. TooMany: that, again and again from there."""
+        known = await self._find(token, address)
+        # What a cookie holds is good in a cookie only, where no script and no log sees it.
+        return known.principal if known is not None and known.principal.kind != BROWSER else None
 
-        None: no such token. TooMany: no such token, again and again from there.
-        """
+    async def visitor(self, secret: str, address: str, encrypted: bool) -> Principal | None:
+        """Who has this session of a browser.
+
+        Browsers send a cookie to every port of a host, also to what others run there, and without
+        TLS anybody on the way reads it: then it is good only where it was made."""
+        known = await self._find(secret, address)
+        if known is None or known.principal.kind != BROWSER:
+            return None
+        return known.principal if encrypted or _same_place(known.address, address) else None
+
+    async def _find(self, token: str, address: str) -> _Known | None:
+        """Remembers a good token for seconds: a busy client costs no database read a request."""
         digest = digest_of(token)
         known = self._known.get(digest)
         if known is not None and known.until > time.monotonic() and not _over(known.expires_at):
-            return known.principal
+            return known
         turn = self._turn
         row, principal = await self._store.read(lambda tx: _look(tx, digest))
         if row is None:
@@ -75,17 +94,34 @@ class Gate:
             self.door.wrong_token(address)
         if row is None or principal is None:
             return None
+        known = _Known(principal, time.monotonic() + CACHE_SECONDS, row.expires_at, row.address)
         if turn == self._turn:
             if len(self._known) > 10_000:
                 self._known.clear()
-            until = time.monotonic() + CACHE_SECONDS
-            self._known[digest] = _Known(principal, until, row.expires_at)
+            self._known[digest] = known
         if time.time() - (row.last_used_at or 0.0) > TOUCH_SECONDS:
             self._spawn(self._touch(row))
-        return principal
+        return known
+
+    async def recall(self) -> None:
+        """Addresses that people signed in from stay known over a restart."""
+        self.door.recall(await self._store.read(_signed_in_from))
+
+    def knock(self, name: str, address: str) -> None:
+        """Before a password is looked at. Raises TooMany."""
+        try:
+            self.door.knock(name, address)
+        except TooMany:
+            self._tell_soon()
+            raise
+
+    def forget_secret(self, secret: str) -> None:
+        known = self._known.get(digest_of(secret))
+        if known is not None:
+            self.forget([known.principal.user_id])
 
     def forget(self, user_ids: Iterable[str]) -> None:
-        """After every change to people, their groups or their tokens: it holds from now on."""
+        """Call after every change to users, groups or tokens, so that it applies at once."""
         self._turn += 1
         changed = set(user_ids)
         stale = [d for d, known in self._known.items() if known.principal.user_id in changed]
@@ -96,8 +132,9 @@ class Gate:
                 event.set()
 
     async def barred(self, who: Principal, still: Callable[[Principal], bool]) -> None:
-        """Returns when somebody who holds a stream open may no longer: the token ended, the
-        account was disabled, or `still` is not true of them any more."""
+        """Returns when an open stream must be closed: the token ended, the account was disabled, or
+        `still` no longer holds.
+        """
         event = asyncio.Event()
         watched = self._watched.setdefault(who.user_id, set())
         watched.add(event)
@@ -116,7 +153,7 @@ class Gate:
                 del self._watched[who.user_id]
 
     async def again(self, who: Principal) -> Principal | None:
-        """The same person through the same token, as they are now."""
+        """The same person and token, with their current rights."""
 
         def query(tx: Tx) -> Principal | None:
             token = users.get_token(tx, who.token_id)
@@ -127,85 +164,9 @@ class Gate:
 
     async def _touch(self, row: TokenRow) -> None:
         now = time.time()
-        until = now + SESSION_SECONDS if row.kind == "session" else row.expires_at
+        until = expiry(row.kind, row.created_at, now) or row.expires_at
         with contextlib.suppress(StoreError):
             await self._store.write(lambda tx: users.token_used(tx, row.id, now, until))
-
-    # -- passwords ----------------------------------------------------------------------------
-
-    async def login(self, name: str, password: str, address: str = "") -> tuple[str, UserRow]:
-        """Raises WrongPassword, TooMany, or NotAllowed to one who has shown the right password."""
-        try:
-            self.door.knock(name, address)
-        except TooMany:
-            self._tell_soon()
-            raise
-        user, request = await self._store.read(
-            lambda tx: (users.get_user(tx, name), signups.get_request(tx, name))
-        )
-        stored = user or request
-        # The same work for an unknown name: the answer's time tells nothing.
-        try:
-            good = await self._verify(stored.password_hash if stored else None, password)
-        except TooMany:
-            self.door.not_tried(name, address)
-            raise
-        if user is None or not good or user.status != "active":
-            await self._store.write(lambda tx: _note_failure(tx, address, user, request, good))
-            raise _refusal(user, request, good)
-        self.door.opened(name, address)
-        token, asker = new_token(), Asker(Principal(user.name), address)
-        row = token_row(user.id, token, "login", address=address, lasts=SESSION_SECONDS)
-
-        def op(tx: Tx) -> None:
-            users.insert_token(tx, row)
-            users.revoke_expired(tx, time.time() - SESSION_SECONDS)
-            audit.note(tx, asker, "login", user.name)
-
-        await self._store.write(op)
-        return token, user
-
-    async def change_password(self, asker: Asker, old: str, new: str) -> bool:
-        """Ends the other sessions. False: the old password is wrong."""
-        who = asker.who
-        # A session that was left open must not be a way to guess the password.
-        self.door.knock(who.name, asker.address)
-        user = await self._store.read(lambda tx: users.get_user(tx, who.name))
-        if user is None or not await self._verify(user.password_hash, old):
-            await self._store.write(lambda tx: audit.note(tx, asker, "password.failed", who.name))
-            return False
-        self.door.opened(who.name, asker.address)
-        check_new(new, who.name)
-        hashed, user_id = await self.hash(new), user.id
-
-        def op(tx: Tx) -> None:
-            users.set_password(tx, user_id, hashed)
-            ended = users.revoke_kind(tx, user_id, "session", but=who.token_id)
-            audit.note(tx, asker, "password.changed", who.name, sessions_ended=ended)
-
-        await self._store.write(op)
-        self.forget([user_id])
-        return True
-
-    async def hash(self, password: str) -> str:
-        return await self._hashing(hash_password, password)
-
-    async def _verify(self, stored: str | None, password: str) -> bool:
-        if not self._nobody:
-            self._nobody = await self._hashing(hash_password, one_time_password())
-        good = await self._hashing(verify_password, stored or self._nobody, password)
-        return good and stored is not None
-
-    async def _hashing(self, work: Callable[..., T], *words: str) -> T:
-        """In a thread, one at a time: it is slow and takes much memory on purpose."""
-        if self._hashes_waiting >= MOST_HASHES_WAITING:
-            raise TooMany(1.0)
-        self._hashes_waiting += 1
-        try:
-            async with self._one_hash:
-                return await asyncio.to_thread(work, *words)
-        finally:
-            self._hashes_waiting -= 1
 
     # -- those who were sent away -------------------------------------------------------------
 
@@ -220,7 +181,9 @@ class Gate:
         await self.tell()
 
     async def tell(self) -> None:
-        """Writes down how many were sent away: one line for many, or they would fill the disk."""
+        """Logs rejected attempts in aggregate: a line for each would let a stranger fill
+        the disk.
+        """
         refused = self.door.take_refused()
         if not refused:
             return
@@ -268,16 +231,35 @@ def token_row(
     address: str = "",
     lasts: float | None = None,
 ) -> TokenRow:
+    """`lasts`: seconds; None: as long as its kind does."""
     now = time.time()
-    expires = None if lasts is None else now + lasts
+    expires = expiry(kind, now, now) if lasts is None else now + lasts
     row = TokenRow(uuid7(), user_id, digest_of(token), label, now, expires)
     row.scope, row.kind, row.address = scope, kind, address
     return row
 
 
 def digest_of(token: str) -> str:
-    """Random enough that a plain hash keeps it."""
+    """Random enough that a plain hash protects it."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def expiry(kind: str, created_at: float, used_at: float) -> float | None:
+    """When a sign-in ends that is used now; other tokens end when their makers said."""
+    if kind == "session":
+        return used_at + SESSION_SECONDS
+    if kind == BROWSER:
+        return min(created_at + BROWSER_SECONDS, used_at + BROWSER_IDLE_SECONDS)
+    return None
+
+
+def _same_place(one: str, other: str) -> bool:
+    return place_of(one) == place_of(other)
+
+
+def _signed_in_from(tx: Tx) -> list[tuple[str, str]]:
+    # Sessions besides the log: guessing fills the log, and only its latest part is read.
+    return [*audit_store.sign_ins(tx), *users.sign_ins(tx, SIGNED_IN)]
 
 
 def _over(expires_at: float | None) -> bool:
@@ -285,7 +267,7 @@ def _over(expires_at: float | None) -> bool:
 
 
 def _look(tx: Tx, digest: str) -> tuple[TokenRow | None, Principal | None]:
-    """A token that was good once is no guess: whoever comes with it is told plainly."""
+    """A token that was once valid is not a guess, so its owner gets a precise error."""
     found = users.find_token(tx, digest)
     return (None, None) if found is None else (found[0], _person(tx, *found))
 
@@ -303,32 +285,5 @@ def _person(tx: Tx, token: TokenRow, user: UserRow) -> Principal | None:
         scope=token.scope,
         token_id=token.id,
         kind=token.kind,
-        must_change=user.must_change and token.kind == "session",
+        must_change=user.must_change and token.kind in SIGNED_IN,
     )
-
-
-def _note_failure(
-    tx: Tx, address: str, user: UserRow | None, request: RequestRow | None, good: bool
-) -> None:
-    # A name that nobody has may be a password typed into the wrong field: it is not kept.
-    thing = user.name if user is not None else request.name if request is not None else "?"
-    why = "wrong password"
-    if user is None and request is None:
-        why = "unknown name"
-    elif good:
-        why = user.status if user is not None else "not approved yet"
-    audit.note_stranger(tx, address, "login.failed", thing, why=why)
-
-
-def _refusal(user: UserRow | None, request: RequestRow | None, good: bool) -> Exception:
-    if good and user is not None and user.status == "disabled":
-        return NotAllowed(
-            "This account is disabled; ask an admin", "该账号已停用；请联系管理员", "disabled"
-        )
-    if good and user is None and request is not None:
-        return NotAllowed(
-            "Your request has not been approved yet; ask the group's leader or an admin",
-            "申请尚未批准；请联系组长或管理员",
-            "waiting",
-        )
-    return WrongPassword()

@@ -1,4 +1,4 @@
-"""Groups and who is in them."""
+"""Groups and their members."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from danlu.access.gate import Gate
 from danlu.access.identities import Identities, NoNumber
 from danlu.access.names import check_name, check_text
 from danlu.access.principal import Asker
+from danlu.access.signup import good_invite
 from danlu.spec.ids import uuid7
-from danlu.store import groups, users
+from danlu.spec.text import Text
+from danlu.store import groups, signups, users
 from danlu.store.rows import GroupRow, MemberRow, UserRow
 from danlu.store.store import Store
 from danlu.store.tx import Tx
@@ -32,7 +34,7 @@ class Groups:
         self._known = known
 
     async def seen(self, asker: Asker) -> list[Group]:
-        """Those one may see."""
+        """The groups a principal may see."""
 
         def query(tx: Tx) -> list[Group]:
             by_group: dict[str, list[MemberRow]] = {}
@@ -56,8 +58,10 @@ class Groups:
             if groups.get_group(tx, name) is not None:
                 raise Clash(
                     "name_taken",
-                    f"The name {name} is taken, or was; choose another",
-                    f"名称 {name} 已被使用或曾被使用；请换一个",
+                    Text(
+                        f"The name {name} is or was in use; choose another",
+                        f"名称 {name} 已被使用或曾被使用；请换一个",
+                    ),
                 )
             row.gid = self._number(tx, row)
             groups.insert_group(tx, row)
@@ -81,7 +85,7 @@ class Groups:
         return await self._store.write(op)
 
     async def remove(self, asker: Asker, name: str) -> Group:
-        """Its members stay people; its name and gid are not given again."""
+        """Members keep their accounts; the name and gid are never reused."""
         _seen(asker, name)
         _managed(asker)
 
@@ -100,15 +104,10 @@ class Groups:
     async def put_member(
         self, asker: Asker, name: str, user: str, leader: bool | None = None
     ) -> Group:
-        """Takes somebody in. `leader`: makes or unmakes one; None leaves it as it is."""
+        """Adds a member. `leader` sets or clears that role; None leaves it unchanged."""
         _seen(asker, name)
-        if not rules.changes_members(asker.who, name):
-            raise NotAllowed(
-                f"Only a leader of {name} or an admin may do this",
-                f"只有 {name} 的组长或管理员可以执行",
-            )
-        if leader is not None and not rules.manages_groups(asker.who):
-            raise NotAllowed("Only an admin says who leads", "只有管理员可以指定组长")
+        if not rules.adds_members(asker.who):
+            raise _invite_instead(name)
 
         def op(tx: Tx) -> tuple[Group, str]:
             group, person = _found(tx, name), _person(tx, user)
@@ -124,18 +123,56 @@ class Groups:
         self._changed([user_id])
         return group
 
+    async def join(self, asker: Asker, code: str) -> Group:
+        """Redeems an invitation: how someone with an account enters a group."""
+        if not rules.redeems_invites(asker.who):
+            raise NotAllowed(
+                Text(
+                    "Admins do not join by invitation; use: danlu group add-member GROUP USER",
+                    "管理员不通过邀请码入组；请用：danlu group add-member 组 用户",
+                ),
+            )
+
+        def op(tx: Tx) -> Group:
+            invite = good_invite(tx, code)
+            if invite.group is None:
+                raise Unfit(
+                    "code",
+                    Text(
+                        "is for signing up and not for joining a group",
+                        "是注册用的邀请码，不能用来入组",
+                    ),
+                )
+            group = _found(tx, invite.group)
+            if any(member.user == asker.name for member in group.members):
+                raise Clash(
+                    "already_member",
+                    Text(f"You are already in {invite.group}", f"你已在 {invite.group} 中"),
+                )
+            signups.use_invite(tx, invite.id)
+            groups.put_member(tx, asker.who.user_id, group.row.id, False, time.time())
+            told = {"invitation": invite.id, "by": invite.created_by}
+            note(tx, asker, "member.joined", group.row.name, **told)
+            return _found(tx, invite.group)
+
+        group = await self._store.write(op)
+        self._changed([asker.who.user_id])
+        return group
+
     async def remove_member(self, asker: Asker, name: str, user: str) -> Group:
         _seen(asker, name)
         if not rules.takes_out(asker.who, name, user):
             raise NotAllowed(
-                f"Only a leader of {name} or an admin may do this",
-                f"只有 {name} 的组长或管理员可以执行",
+                Text(
+                    f"Only a leader of {name} or an admin may do this",
+                    f"只有 {name} 的组长或管理员可以执行",
+                ),
             )
 
         def op(tx: Tx) -> tuple[Group, str]:
             group = _found(tx, name)
             if all(member.user != user for member in group.members):
-                raise NotThere(f"{user[:40]} in {name}", f"{user[:40]}（{name} 中）")
+                raise NotThere(Text(f"{user[:40]} in {name}", f"{user[:40]}（{name} 中）"))
             person = _person(tx, user)
             groups.remove_member(tx, person.id, group.row.id)
             note(tx, asker, "member.removed", name, user=user)
@@ -153,11 +190,11 @@ class Groups:
         try:
             return identities.for_group(tx, self._known.uids, row.id, row.name)
         except NoNumber as error:
-            raise Unfit("gid", error.en, error.zh) from None
+            raise Unfit("gid", error.message) from None
 
 
 def _missing(name: str) -> NotThere:
-    return NotThere(f"group {name[:40]}", f"组 {name[:40]}")
+    return NotThere(Text(f"group {name[:40]}", f"组 {name[:40]}"))
 
 
 def _seen(asker: Asker, name: str) -> None:
@@ -167,7 +204,18 @@ def _seen(asker: Asker, name: str) -> None:
 
 def _managed(asker: Asker) -> None:
     if not rules.manages_groups(asker.who):
-        raise NotAllowed("Only an admin may do this", "只有管理员可以执行")
+        raise NotAllowed(Text("Only an admin may do this", "只有管理员可以执行"))
+
+
+def _invite_instead(name: str) -> NotAllowed:
+    return NotAllowed(
+        Text(
+            "Only an admin can add members directly. A leader creates a code with "
+            f"danlu invite create --group {name}, and they join with danlu group join CODE",
+            f"只有管理员可以直接添加成员。组长请用 danlu invite create --group {name} 生成邀请码，"
+            "对方用 danlu group join 邀请码 加入",
+        ),
+    )
 
 
 def _found(tx: Tx, name: str) -> Group:
@@ -180,7 +228,7 @@ def _found(tx: Tx, name: str) -> Group:
 def _person(tx: Tx, name: str) -> UserRow:
     row = users.get_user(tx, name)
     if row is None or row.status == "removed":
-        raise NotThere(f"user {name[:40]}", f"用户 {name[:40]}")
+        raise NotThere(Text(f"user {name[:40]}", f"用户 {name[:40]}"))
     return row
 
 

@@ -1,8 +1,7 @@
-"""Who is whom on the machine: the numbers of users and groups, given once and never again.
+"""Uids and gids of users and groups. Each number is assigned once.
 
-As root every user's tasks run with a uid of their own: the one the admin wrote down, or the next
-of a reserved range. A number that somebody had is never given to anybody else, because files on
-some disk may still bear it.
+As root every user's tasks run with their own uid: one set by the admin, or the next of a reserved
+range. Numbers are never reused, because files on some disk may still carry them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from danlu.access.registry import Registry
 from danlu.engines.api import Identity
+from danlu.spec.text import Text
 from danlu.store import groups as group_store
 from danlu.store import uids as uid_store
 from danlu.store import users as user_store
@@ -31,7 +32,7 @@ _COUNTER = "uids.next"
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """What the admin wrote down of one user."""
+    """What the admin set for one user."""
 
     uid: int
     gid: int | None = None
@@ -40,29 +41,29 @@ class Mapped:
 
 @dataclass(frozen=True, slots=True)
 class Uids:
-    """Where numbers come from. There is none of these where all tasks share the server's uid."""
+    """Where numbers come from. None if all tasks share the server's uid."""
 
     first: int = 200_000
     last: int = 299_999
     users: Mapping[str, Mapped] = field(default_factory=dict)
     groups: Mapping[str, int] = field(default_factory=dict)
-    umask: int | None = None  # of tasks; None: see umask_of()
+    umask: int | None = None  # umask of tasks; None: see umask_of()
+    registry: Registry | None = None  # of this machine
 
 
 class NoNumber(Exception):
-    """A number that cannot be given, in both languages."""
+    """A number that cannot be assigned."""
 
-    def __init__(self, en: str, zh: str) -> None:
-        super().__init__(en)
-        self.en = en
-        self.zh = zh
+    def __init__(self, message: Text) -> None:
+        super().__init__(message.en)
+        self.message = message
 
 
-# -- giving numbers -----------------------------------------------------------------------------
+# -- assigning numbers ---------------------------------------------------------------------------
 
 
 def for_user(tx: Tx, uids: Uids | None, user_id: str, name: str) -> tuple[int | None, int | None]:
-    """The uid and gid of a new account. (None, None): all share the server's."""
+    """The uid and gid of a new account; (None, None) if all share the server's."""
     if uids is None:
         return None, None
     mapped = uids.users.get(name)
@@ -87,7 +88,7 @@ def for_group(tx: Tx, uids: Uids | None, group_id: str, name: str) -> int | None
 def assign(
     tx: Tx, uids: Uids | None, user_id: str, uid: int, gid: int | None = None
 ) -> tuple[int, int]:
-    """The admin's own choice for a user. Raises NoNumber."""
+    """The admin's choice for a user. Raises NoNumber."""
     _take(tx, uid, f"user:{user_id}")
     if gid is None:
         gid = _private_gid(uid) or _next(tx, uids or Uids(), f"user:{user_id}")
@@ -97,7 +98,7 @@ def assign(
 
 
 def complete(tx: Tx, uids: Uids | None) -> None:
-    """At start: old accounts get numbers, and what the admin wrote down since then holds."""
+    """At start: assigns numbers to old accounts and applies what the admin has set since."""
     if uids is None:
         return
     for user in user_store.list_users(tx):
@@ -123,7 +124,7 @@ def _lacks_gid(group: GroupRow, mapped: int | None) -> bool:
 
 
 def earlier(tx: Tx, user_id: str) -> list[int]:
-    """All numbers a user ever had: files on some disk may still bear them."""
+    """All uids a user ever had: files on some disk may still carry them."""
     return uid_store.numbers_of(tx, f"user:{user_id}")
 
 
@@ -135,8 +136,10 @@ def _take(tx: Tx, number: int, holder: str) -> None:
         uid_store.note(tx, number, holder)
     elif had != holder:
         raise NoNumber(
-            f"{number} was given before, and numbers are never given twice: choose another",
-            f"{number} 已经分配过，编号不会重复使用：请另选一个",
+            Text(
+                f"{number} has been used before, and numbers are never reused: choose another",
+                f"{number} 已经分配过，编号不会重复使用：请另选一个",
+            ),
         )
 
 
@@ -146,48 +149,58 @@ def _next(tx: Tx, uids: Uids, holder: str) -> int:
     foreign = foreign_ranges()
     mapped = {m.uid for m in uids.users.values()} | {m.gid for m in uids.users.values()}
     mapped |= set(uids.groups.values())
+    elsewhere = uids.registry.taken() if uids.registry is not None else {}
     while number <= uids.last:
         beyond = next((last + 1 for first, last in foreign if first <= number <= last), None)
         if beyond is not None:
             number = beyond
-        elif number in mapped or _known(tx, number):
+        elif (
+            number in mapped
+            or number in elsewhere
+            or _known(tx, number)
+            or (uids.registry is not None and not uids.registry.claim([number]))
+        ):
             number += 1
         else:
             uid_store.note(tx, number, holder)
             put_meta(tx, _COUNTER, str(number + 1))
             return number
     raise NoNumber(
-        f"The range of uids ({uids.first}-{uids.last}) is used up; "
-        "set a larger one as [uids] range in danlu.toml",
-        f"uid 范围（{uids.first}-{uids.last}）已用完；"
-        "请在 danlu.toml 的 [uids] range 中设置更大的范围",
+        Text(
+            f"The uid range ({uids.first}-{uids.last}) is exhausted; set a larger [uids] range in "
+            "danlu.toml",
+            f"uid 范围（{uids.first}-{uids.last}）已用完；"
+            "请在 danlu.toml 的 [uids] range 中设置更大的范围",
+        ),
     )
 
 
 def _too_low(number: int) -> NoNumber:
     return NoNumber(
-        f"{number} is no number for a user or a group: choose one from {LOWEST} to {HIGHEST}; "
-        "smaller ones are the system's own",
-        f"{number} 不能用作用户或组的编号：请从 {LOWEST} 到 {HIGHEST} 中选择，更小的属于系统",
+        Text(
+            f"{number} cannot be a uid or gid here: choose one from {LOWEST} to {HIGHEST}; lower "
+            "ones belong to the system",
+            f"{number} 不能用作用户或组的编号：请从 {LOWEST} 到 {HIGHEST} 中选择，更小的属于系统",
+        ),
     )
 
 
 def _private_gid(uid: int) -> int | None:
-    """The group that goes with a uid: the machine's own for it, else the same number."""
+    """The gid for a uid: the one the machine has for it, else the same number."""
     try:
         gid = pwd.getpwuid(uid).pw_gid
         return gid if gid >= LOWEST else None
     except KeyError:
         pass
     try:
-        grp.getgrgid(uid)  # a group of other people
+        grp.getgrgid(uid)  # a group shared with other users
     except KeyError:
         return uid
     return None
 
 
 def _known(tx: Tx, number: int) -> bool:
-    """Given before, or of somebody on the machine."""
+    """Assigned before, or used by the machine."""
     if uid_store.holder_of(tx, number) is not None:
         return True
     for look in (pwd.getpwuid, grp.getgrgid):
@@ -200,7 +213,7 @@ def _known(tx: Tx, number: int) -> bool:
 
 
 def foreign_ranges() -> list[tuple[int, int]]:
-    """Numbers that people of the machine may take on in user namespaces of their own."""
+    """Numbers that /etc/subuid and /etc/subgid let users of the machine take in user namespaces."""
     found = []
     for path in ("/etc/subuid", "/etc/subgid"):
         try:
@@ -216,18 +229,18 @@ def foreign_ranges() -> list[tuple[int, int]]:
     return sorted(found)
 
 
-# -- asking for them ----------------------------------------------------------------------------
+# -- looking them up -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A user as a launch needs them: numbers, and the groups they are in now."""
+    """A user as a launch needs them: their numbers and current groups."""
 
     name: str
     uid: int | None = None
     gid: int | None = None
     groups: Mapping[str, int | None] = field(default_factory=dict)  # name -> gid
-    extra: tuple[int, ...] = ()  # gids the admin wrote down besides
+    extra: tuple[int, ...] = ()  # additional gids set by the admin
     numbers: tuple[int, ...] = ()  # every uid they ever had
 
     def identity(self, group: str | None, umask: int = 0o022) -> Identity:
@@ -245,7 +258,7 @@ class Person:
 
 
 class Identities:
-    """Remembers people for seconds: a busy server reads nobody twice for a burst of jobs."""
+    """Caches people for a few seconds, so a burst of jobs reads each of them once."""
 
     def __init__(self, store: Store, uids: Uids | None) -> None:
         self._store = store
@@ -266,7 +279,7 @@ class Identities:
         return person
 
     def forget(self) -> None:
-        """After a change to people or groups."""
+        """Call after a change to people or groups."""
         self._known.clear()
 
     def _read(self, tx: Tx, name: str) -> Person:
@@ -284,11 +297,11 @@ class Identities:
 
 
 def umask_of(uids: Uids | None, person: Person) -> int:
-    """What new files of a task are like.
+    """The umask of a task.
 
-    Nothing for others. With a group of one's own, its members (only oneself) may write: so files
-    in a folder of a group, where they belong to the group, can be changed by all of it. With a
-    group shared with others on the machine, these may only read.
+    Others get no access. In a private group the group may write, so that files in a shared folder,
+    which belong to its group, can be changed by all members. In a group shared with other users of
+    the machine, they may only read.
     """
     if person.uid is None or uids is None:
         return 0o022

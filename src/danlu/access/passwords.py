@@ -1,4 +1,4 @@
-"""Passwords: argon2id over a pre-hash, because some clients only ever send that pre-hash."""
+"""Passwords: argon2id over a pre-hash, because some clients only send the pre-hash."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import secrets
 
 from danlu.access.errors import Unfit
+from danlu.spec.text import Text
 
 SHORTEST, LONGEST = 10, 1000
 _PREFIX = "GubPEmmotfiK9TMD6Zdw"
@@ -13,7 +14,7 @@ _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 def one_time_password() -> str:
-    """Easy to read aloud: no 0/o, 1/l/i; 80 bits."""
+    """Easy to read aloud (no 0/o, 1/l/i); 80 bits."""
     letters = [secrets.choice(_ALPHABET) for _ in range(16)]
     return "-".join("".join(letters[i : i + 4]) for i in range(0, 16, 4))
 
@@ -23,14 +24,18 @@ def check_new(password: str, name: str) -> None:
     if not SHORTEST <= len(password) <= LONGEST:
         raise Unfit(
             "password",
-            f"needs {SHORTEST} to {LONGEST} characters",
-            f"需要 {SHORTEST} 到 {LONGEST} 个字符",
+            Text(
+                f"must have {SHORTEST} to {LONGEST} characters",
+                f"需要 {SHORTEST} 到 {LONGEST} 个字符",
+            ),
         )
     if len(set(password)) < 4 or name.lower() in (password.lower(), password.lower()[::-1]):
         raise Unfit(
             "password",
-            "is too easy to guess; take several words, or let a program make one",
-            "太容易被猜到；请用几个词，或让程序生成",
+            Text(
+                "is too easy to guess; use several words, or a generated password",
+                "太容易被猜到；请用几个词，或让程序生成",
+            ),
         )
 
 

@@ -11,13 +11,14 @@ from danlu.access import identities, rules
 from danlu.access.audit import note
 from danlu.access.circle import Circle
 from danlu.access.errors import AccessError, Clash, NotAllowed, NotThere, Unfit
-from danlu.access.gate import Gate
+from danlu.access.gate import SIGNED_IN, Gate
 from danlu.access.identities import Identities, NoNumber
 from danlu.access.names import check_name, check_text
 from danlu.access.passwords import one_time_password
 from danlu.access.principal import Asker
 from danlu.spec.ids import uuid7
-from danlu.store import groups, jobs, secrets, users
+from danlu.spec.text import Text
+from danlu.store import groups, jobs, secrets, ssh_keys, users
 from danlu.store.rows import MemberRow, UserRow
 from danlu.store.store import Store
 from danlu.store.tx import Tx
@@ -27,7 +28,7 @@ ROLES = ("admin", "member")
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """An account, and where it belongs."""
+    """An account and its groups."""
 
     row: UserRow
     memberships: list[MemberRow]
@@ -55,7 +56,7 @@ class People:
     # -- looking ------------------------------------------------------------------------------
 
     async def seen(self, asker: Asker) -> list[Person]:
-        """Those one may see."""
+        """The accounts a principal may see."""
 
         def query(tx: Tx) -> list[Person]:
             by_name: dict[str, list[MemberRow]] = {}
@@ -74,10 +75,10 @@ class People:
     # -- changing -----------------------------------------------------------------------------
 
     async def add(self, asker: Asker, new: NewPerson) -> tuple[Person, str]:
-        """With a one-time password, which is shown to the admin and kept nowhere."""
+        """Creates a one-time password, which is shown to the admin and stored only as a hash."""
         _managed(asker)
         password = one_time_password()
-        hashed = await self._gate.hash(password)
+        hashed = await self._gate.hashing.hash(password)
 
         def op(tx: Tx) -> Person:
             person = self.insert(tx, new, hashed, must_change=True)
@@ -87,12 +88,14 @@ class People:
         return await self._store.write(op), password
 
     def insert(self, tx: Tx, new: NewPerson, password_hash: str, must_change: bool) -> Person:
-        """Checked here, whoever asks for it: the admin, an invitation, an approved request."""
+        """Used by all ways in: the admin, an invitation, an approved request."""
         check_name(new.name)
         if users.get_user(tx, new.name) is not None:
             raise taken(new.name)
         if new.role not in ROLES:
-            raise Unfit("role", f"write one of {', '.join(ROLES)}", f"请写 {'、'.join(ROLES)} 之一")
+            raise Unfit(
+                "role", Text(f"must be one of {', '.join(ROLES)}", f"请写 {'、'.join(ROLES)} 之一")
+            )
         self._circle.admit(tx, new.trusted)
         row = UserRow(uuid7(), new.name, new.role, password_hash, time.time(), must_change)
         row.full_name = check_text(new.full_name, "full_name")
@@ -101,7 +104,7 @@ class People:
         for name in dict.fromkeys([*new.groups, *new.leads]):
             group = groups.get_group(tx, name)
             if group is None or group.status != "active":
-                raise Unfit("groups", f"there is no group {name}", f"没有组 {name}")
+                raise Unfit("groups", Text(f"group {name} does not exist", f"没有组 {name}"))
             groups.put_member(tx, row.id, group.id, name in new.leads, time.time())
         return Person(row, groups.groups_of(tx, row.id))
 
@@ -120,7 +123,9 @@ class People:
             if "full_name" in values:
                 values["full_name"] = check_text(values["full_name"], "full_name")
             if values.get("role", row.role) not in ROLES:
-                raise Unfit("role", f"write one of {', '.join(ROLES)}", f"请写 {'、'.join(ROLES)}")
+                raise Unfit(
+                    "role", Text(f"must be one of {', '.join(ROLES)}", f"请写 {'、'.join(ROLES)}")
+                )
             if "uid" in values or "gid" in values:
                 uid = values.get("uid", row.uid)
                 values["uid"], values["gid"] = self._numbers(tx, row, uid, values.get("gid"))
@@ -134,7 +139,7 @@ class People:
         return changed
 
     async def disable(self, asker: Asker, name: str) -> Person:
-        """Nothing of theirs is touched; tokens stay, and work again once enabled."""
+        """Deletes nothing; tokens work again once the account is enabled."""
         return await self._set_status(asker, name, "disabled", "user.disabled")
 
     async def enable(self, asker: Asker, name: str) -> Person:
@@ -158,26 +163,25 @@ class People:
         return person
 
     async def reset_password(self, asker: Asker, name: str) -> str:
-        """A new one-time password. Sessions and personal tokens end: it may be in wrong hands."""
+        """Sets a new one-time password. Sessions and personal tokens end: they may be in the wrong
+        hands.
+        """
         _managed(asker)
         await self.show(asker, name)
         password = one_time_password()
-        hashed = await self._gate.hash(password)
+        hashed = await self._gate.hashing.hash(password)
 
         def op(tx: Tx) -> Person:
-            row = _present(tx, name)
-            users.set_password(tx, row.id, hashed, must_change=True)
-            ended = users.revoke_kind(tx, row.id, "session")
-            ended += users.revoke_kind(tx, row.id, "personal")
-            note(tx, asker, "password.reset", name, tokens_ended=ended)
+            give_one_time_password(tx, asker, name, hashed)
             return _found(tx, name)
 
         self._changed(await self._store.write(op))
         return password
 
     async def remove(self, asker: Asker, name: str) -> Person:
-        """For good: the name and the uid are not given again. Jobs and files stay, for the admin
-        to look at or to hand over."""
+        """Permanent: name and uid are never reused. Jobs and files stay for the admin to inspect or
+        transfer.
+        """
         _managed(asker)
         if name == asker.name:
             raise _yourself()
@@ -188,16 +192,19 @@ class People:
             if active:
                 raise Clash(
                     "active_jobs",
-                    f"{name} has {active} jobs that have not ended; stop them first "
-                    f"(danlu user disable {name} --stop-jobs)",
-                    f"{name} 还有 {active} 个未结束的任务；请先停止"
-                    f"（danlu user disable {name} --stop-jobs）",
+                    Text(
+                        f"{name} has {active} unfinished jobs; stop them first (danlu user disable "
+                        f"{name} --stop-jobs)",
+                        f"{name} 还有 {active} 个未结束的任务；请先停止"
+                        f"（danlu user disable {name} --stop-jobs）",
+                    ),
                 )
             users.update_user(tx, row.id, status="removed", password_hash="")
             _one_admin_left(tx)
             users.revoke_all(tx, row.id)
             groups.leave_all(tx, row.id)
             secrets.delete_all(tx, name)
+            ssh_keys.remove_all(tx, name)
             note(tx, asker, "user.removed", name)
             return Person(_present(tx, name, removed=True), [])
 
@@ -217,33 +224,37 @@ class People:
                 return identities.for_user(tx, self._known.uids, row.id, row.name)
             return identities.assign(tx, self._known.uids, row.id, uid, gid)
         except NoNumber as error:
-            raise Unfit("uid", error.en, error.zh) from None
+            raise Unfit("uid", error.message) from None
 
 
 def taken(name: str) -> AccessError:
     return Clash(
         "name_taken",
-        f"The name {name} is taken, or was; choose another",
-        f"名称 {name} 已被使用或曾被使用；请换一个",
+        Text(
+            f"The name {name} is or was in use; choose another",
+            f"名称 {name} 已被使用或曾被使用；请换一个",
+        ),
     )
 
 
 def _yourself() -> Clash:
     return Clash(
         "yourself",
-        "This is your own account; let another admin do it",
-        "这是你自己的账号；请由另一名管理员执行",
+        Text(
+            "You cannot do this to your own account; ask another admin",
+            "这是你自己的账号；请由另一名管理员执行",
+        ),
     )
 
 
 def _nobody(name: str) -> NotThere:
     shown = name[:40]
-    return NotThere(f"user {shown}", f"用户 {shown}")
+    return NotThere(Text(f"user {shown}", f"用户 {shown}"))
 
 
 def _managed(asker: Asker) -> None:
     if not rules.manages_people(asker.who):
-        raise NotAllowed("Only an admin may do this", "只有管理员可以执行")
+        raise NotAllowed(Text("Only an admin may do this", "只有管理员可以执行"))
 
 
 def _sees(asker: Asker, person: Person) -> bool:
@@ -263,12 +274,19 @@ def _found(tx: Tx, name: str) -> Person:
     return person
 
 
+def give_one_time_password(tx: Tx, asker: Asker, name: str, hashed: str) -> None:
+    row = _present(tx, name)
+    users.set_password(tx, row.id, hashed, must_change=True)
+    ended = users.revoke_kinds(tx, row.id, (*SIGNED_IN, "personal"))
+    note(tx, asker, "password.reset", name, tokens_ended=ended)
+
+
 def _present(tx: Tx, name: str, removed: bool = False) -> UserRow:
     row = users.get_user(tx, name)
     if row is None:
         raise _nobody(name)
     if row.status == "removed" and not removed:
-        raise Clash("removed", f"{name} was removed", f"{name} 已被删除")
+        raise Clash("removed", Text(f"{name} has been removed", f"{name} 已被删除"))
     return row
 
 
@@ -276,6 +294,9 @@ def _one_admin_left(tx: Tx) -> None:
     if users.count_admins(tx) == 0:
         raise Clash(
             "last_admin",
-            "Somebody must stay admin; make another one first (danlu user set NAME --role admin)",
-            "至少要保留一名管理员；请先指定另一名（danlu user set 名称 --role admin）",
+            Text(
+                "At least one admin must remain; appoint another first (danlu user set NAME "
+                "--role admin)",
+                "至少要保留一名管理员；请先指定另一名（danlu user set 名称 --role admin）",
+            ),
         )

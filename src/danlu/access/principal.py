@@ -1,4 +1,4 @@
-"""Who asks."""
+"""The principal of a request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person behind a token, as they are now: what every rule is about."""
+    """The person behind a token, with their current rights: what every rule is decided on."""
 
     name: str
     role: str = "member"  # or "admin"
@@ -16,8 +16,8 @@ class Principal:
     leads: frozenset[str] = frozenset()
     scope: str = "all"  # or "read"
     token_id: str = ""
-    kind: str = "session"  # or "personal", "machine"
-    must_change: bool = False  # a one-time password opens nothing but the change of it
+    kind: str = "session"  # or "browser", "personal", "machine"
+    must_change: bool = False  # a one-time password only allows changing it
 
     @property
     def admin(self) -> bool:
@@ -26,7 +26,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, and from where: what the audit log is told."""
+    """The principal and their address, as recorded in the audit log."""
 
     who: Principal
     address: str = ""

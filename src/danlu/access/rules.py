@@ -1,7 +1,7 @@
-"""Who may do what: the one place that decides.
+"""Authorization: the only place that decides who may do what.
 
-Pure functions over a principal and plain values. Whoever may not see a thing is told that it does
-not exist; whoever may see it but not do this with it is told that they may not.
+Pure functions over a principal and plain values. What a principal may not see is reported as
+missing; what they may see but not do is reported as forbidden.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from danlu.store.rows import Sight
 
 
 def may_change(who: Principal) -> bool:
-    """A token for reading changes nothing, whoever it belongs to."""
+    """A read-only token changes nothing, whoever owns it."""
     return who.scope == "all"
 
 
@@ -21,8 +21,18 @@ def may_change(who: Principal) -> bool:
 
 
 def sees_job(who: Principal, owner: str, group: str | None) -> bool:
-    """Its state, its file, its log. A leader sees the jobs of the group."""
+    """See its state, file and log. Leaders see the jobs of their group."""
     return who.admin or owner == who.name or group in who.leads
+
+
+def sees_name(who: Principal, owner: str, group: str | None) -> bool:
+    """What a job is called and whose it is, where `server.names` is "group"."""
+    return sees_job(who, owner, group) or (group is not None and group in who.groups)
+
+
+def sees_secrets(who: Principal, owner: str) -> bool:
+    """Read its log unmasked: the secrets are the owner's alone."""
+    return owner == who.name
 
 
 def changes_job(who: Principal, owner: str) -> bool:
@@ -31,12 +41,12 @@ def changes_job(who: Principal, owner: str) -> bool:
 
 
 def enters_job(who: Principal, owner: str) -> bool:
-    """Its input, and commands inside it."""
+    """Send it input and run commands inside it."""
     return changes_job(who, owner)
 
 
 def sight(who: Principal) -> Sight | None:
-    """`sees_job` for the database: whose jobs; None: everybody's."""
+    """`sees_job` as a database filter: whose jobs; None: everyone's."""
     return None if who.admin else Sight(who.name, tuple(sorted(who.leads)))
 
 
@@ -45,7 +55,7 @@ def submits_for(who: Principal, group: str) -> bool:
 
 
 def usual_group(who: Principal) -> str | None:
-    """What a job counts for that names no group: the only one its owner is in."""
+    """The group of a job that names none: its owner's only group, if there is just one."""
     return next(iter(who.groups)) if len(who.groups) == 1 else None
 
 
@@ -53,7 +63,7 @@ def usual_group(who: Principal) -> str | None:
 
 
 def manages_people(who: Principal) -> bool:
-    """Add, disable, enable, remove, hand over, give roles and numbers."""
+    """Add, disable, enable, remove, transfer; set roles and uids."""
     return who.admin
 
 
@@ -68,12 +78,17 @@ def renames_person(who: Principal, name: str) -> bool:
 
 
 def sees_tokens(who: Principal, name: str) -> bool:
-    """Lists and revokes them; a token itself is never shown again."""
+    """List and revoke tokens; a token's value is never shown again."""
     return who.admin or name == who.name
 
 
 def makes_tokens(who: Principal) -> bool:
-    """A personal token makes no others: so a stolen one ends when it says it does."""
+    """A personal token cannot create others, so a stolen one ends when it expires."""
+    return who.kind != "personal"
+
+
+def ends_sign_ins(who: Principal) -> bool:
+    """One's own. A personal token does not: who stole one would shut its owner out with it."""
     return who.kind != "personal"
 
 
@@ -81,7 +96,7 @@ def makes_tokens(who: Principal) -> bool:
 
 
 def manages_groups(who: Principal) -> bool:
-    """Make and remove them, and say who leads."""
+    """Create and remove groups, and appoint leaders."""
     return who.admin
 
 
@@ -89,21 +104,32 @@ def sees_group(who: Principal, group: str) -> bool:
     return who.admin or group in who.groups
 
 
-def changes_members(who: Principal, group: str) -> bool:
-    return who.admin or group in who.leads
+def adds_members(who: Principal) -> bool:
+    """Without asking them. A leader reads the logs of members, so leaders can only invite."""
+    return who.admin
+
+
+def redeems_invites(who: Principal) -> bool:
+    """An admin's jobs stay out of a leader's sight unless an admin decides otherwise."""
+    return may_change(who) and not who.admin
 
 
 def takes_out(who: Principal, group: str, name: str) -> bool:
-    """Anybody may leave."""
-    return changes_members(who, group) or (name == who.name and group in who.groups)
+    """Anyone may leave."""
+    return who.admin or group in who.leads or (name == who.name and group in who.groups)
+
+
+def sees_usage(who: Principal, group: str) -> bool:
+    """How much each member used."""
+    return who.admin or group in who.leads
 
 
 def lets_in(who: Principal, group: str | None) -> bool:
-    """Invites, and decides on requests: a leader for the group, an admin for all."""
+    """Invite, and decide on requests: leaders for their group, admins for all."""
     return who.admin or (group is not None and group in who.leads)
 
 
-# -- the place itself ---------------------------------------------------------------------------
+# -- the platform ---------------------------------------------------------------------------------
 
 
 def runs_server(who: Principal) -> bool:
@@ -111,17 +137,17 @@ def runs_server(who: Principal) -> bool:
 
 
 def manages_volumes(who: Principal) -> bool:
-    """Declare, change and take back. Who may mount one is the volume's own list."""
+    """Declare, change and remove volumes. Who may mount one is set on the volume."""
     return who.admin
 
 
 def schedules(who: Principal) -> bool:
-    """Queues, quotas, nodes taken out."""
+    """Queues, quotas and drained nodes."""
     return who.admin
 
 
 def sees_quota(who: Principal, user: str | None, group: str | None) -> bool:
-    """One's own, and those of one's groups."""
+    """Their own, and those of their groups."""
     return who.admin or user == who.name or (group is not None and group in who.groups)
 
 

@@ -1,4 +1,4 @@
-"""Ways in for those without an account: an invitation, or a request that somebody approves."""
+"""Sign-up: with an invitation, or by a request that someone approves."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from danlu.access.passwords import check_new, one_time_password
 from danlu.access.people import NewPerson, People, Person, taken
 from danlu.access.principal import Asker
 from danlu.spec.ids import uuid7
+from danlu.spec.text import Text
 from danlu.store import groups, signups, users
 from danlu.store.rows import InviteRow, RequestRow
 from danlu.store.store import Store
@@ -38,7 +39,7 @@ class Application:
 
 class SignUp:
     def __init__(self, store: Store, gate: Gate, people: People, way: str = "request") -> None:
-        """`way`: "request" lets strangers ask, "invite" wants a code, "off" lets in nobody."""
+        """`way`: "request" lets strangers ask, "invite" requires a code, "off" disables sign-up."""
         self._store = store
         self._gate = gate
         self._people = people
@@ -47,7 +48,7 @@ class SignUp:
     # -- strangers ----------------------------------------------------------------------------
 
     async def sign_up(self, asked: Application, address: str) -> Person | None:
-        """With a code: the new account. Without: None, the request waits for approval."""
+        """With a code, returns the new account; without one, None: the request awaits approval."""
         self._gate.door.stranger(address)
         if self._way == "off" or (self._way == "invite" and not asked.code):
             raise _closed(self._way)
@@ -56,9 +57,9 @@ class SignUp:
         check_text(asked.full_name, "full_name")
         check_text(asked.note, "note")
         if asked.code:
-            # Before the costly part: a wrong code costs the server next to nothing.
-            await self._store.read(lambda tx: _good_invite(tx, asked.code or ""))
-        hashed = await self._gate.hash(asked.password)
+            # Checked before the costly part, so a wrong code costs the server almost nothing.
+            await self._store.read(lambda tx: good_invite(tx, asked.code or ""))
+        hashed = await self._gate.hashing.hash(asked.password)
         if asked.code:
             person = await self._join(asked, hashed, address)
             self._gate.door.welcomed(address)
@@ -68,7 +69,7 @@ class SignUp:
 
     async def _join(self, asked: Application, hashed: str, address: str) -> Person:
         def op(tx: Tx) -> Person:
-            invite = _good_invite(tx, asked.code or "")
+            invite = good_invite(tx, asked.code or "")
             if signups.get_request(tx, asked.name) is not None:
                 raise taken(asked.name)
             signups.use_invite(tx, invite.id)
@@ -106,7 +107,7 @@ class SignUp:
     # -- deciding -----------------------------------------------------------------------------
 
     async def requests(self, asker: Asker) -> list[RequestRow]:
-        """Those one may decide on."""
+        """The requests a principal may decide on."""
         found = await self._store.read(signups.list_requests)
         return [row for row in found if rules.lets_in(asker.who, row.group)]
 
@@ -142,18 +143,20 @@ class SignUp:
         lasts: float = USUAL_SECONDS,
         text: str = "",
     ) -> tuple[str, InviteRow]:
-        """The code, and what is kept of it."""
+        """The code, and the stored invitation."""
         if group is not None and not rules.sees_group(asker.who, group):
-            raise NotThere(f"group {group[:40]}", f"组 {group[:40]}")
+            raise NotThere(Text(f"group {group[:40]}", f"组 {group[:40]}"))
         if not rules.lets_in(asker.who, group):
             raise NotAllowed(
-                "A leader invites to the group they lead, an admin to any",
-                "组长可以邀请加入自己的组，管理员可以邀请加入任何组",
+                Text(
+                    "Leaders can invite to the group they lead, admins to any group",
+                    "组长可以邀请加入自己的组，管理员可以邀请加入任何组",
+                ),
             )
         if not 1 <= uses <= MOST_USES:
-            raise Unfit("uses", f"write 1 to {MOST_USES}", f"请写 1 到 {MOST_USES}")
+            raise Unfit("uses", Text(f"must be from 1 to {MOST_USES}", f"请写 1 到 {MOST_USES}"))
         if not 0 < lasts <= LONGEST_SECONDS:
-            raise Unfit("expires_in", "write a time of up to a year", "请写不超过一年的时间")
+            raise Unfit("expires_in", Text("must be at most a year", "请写不超过一年的时间"))
         code, now = one_time_password(), time.time()
         row = InviteRow(uuid7(), _digest(code), code[:4], None, asker.name, now, now + lasts, uses)
         row.note = check_text(text, "note")
@@ -162,7 +165,7 @@ class SignUp:
             if group is not None:
                 found = groups.get_group(tx, group)
                 if found is None or found.status != "active":
-                    raise NotThere(f"group {group[:40]}", f"组 {group[:40]}")
+                    raise NotThere(Text(f"group {group[:40]}", f"组 {group[:40]}"))
                 row.group_id, row.group = found.id, found.name
             signups.insert_invite(tx, row)
             note(tx, asker, "invite.made", row.id, group=group, uses=uses)
@@ -178,7 +181,7 @@ class SignUp:
         def op(tx: Tx) -> InviteRow:
             row = signups.get_invite(tx, invite_id)
             if row is None or not rules.lets_in(asker.who, row.group):
-                raise NotThere(f"invitation {invite_id[:40]}", f"邀请 {invite_id[:40]}")
+                raise NotThere(Text(f"invitation {invite_id[:40]}", f"邀请 {invite_id[:40]}"))
             signups.revoke_invite(tx, row.id)
             note(tx, asker, "invite.revoked", row.id, group=row.group)
             return row
@@ -187,19 +190,21 @@ class SignUp:
 
 
 def _digest(code: str) -> str:
-    """People copy codes by hand: case and dashes do not matter."""
+    """Codes are copied by hand, so case and dashes do not matter."""
     return digest_of("".join(code.lower().split()).replace("-", ""))
 
 
-def _good_invite(tx: Tx, code: str) -> InviteRow:
-    """Wrong, used up, expired or revoked: told alike. Raises Unfit."""
+def good_invite(tx: Tx, code: str) -> InviteRow:
+    """Wrong, used up, expired and revoked codes get the same error. Raises Unfit."""
     row = signups.find_invite(tx, _digest(code))
     expired = row is not None and row.expires_at is not None and row.expires_at <= time.time()
     if row is None or expired or row.used >= row.uses:
         raise Unfit(
             "code",
-            "is not a valid invitation (any more); ask whoever invited you for a new one",
-            "不是有效的邀请码，或已失效；请向邀请人索取新的",
+            Text(
+                "is not a valid invitation, or has expired; ask for a new one",
+                "不是有效的邀请码，或已失效；请向邀请人索取新的",
+            ),
         )
     return row
 
@@ -207,7 +212,7 @@ def _good_invite(tx: Tx, code: str) -> InviteRow:
 def _asked(tx: Tx, asker: Asker, name: str) -> RequestRow:
     row = signups.get_request(tx, name)
     if row is None or not rules.lets_in(asker.who, row.group):
-        raise NotThere(f"request of {name[:40]}", f"{name[:40]} 的申请")
+        raise NotThere(Text(f"request of {name[:40]}", f"{name[:40]} 的申请"))
     return row
 
 
@@ -215,9 +220,14 @@ def _closed(way: str) -> AccessError:
     if way == "invite":
         return Clash(
             "invite_only",
-            "Here one signs up with an invitation; ask an admin or a group's leader for a code",
-            "这里需要邀请码才能注册；请向管理员或组长索取",
+            Text(
+                "Signing up requires an invitation; ask an admin or a group leader for a code",
+                "这里需要邀请码才能注册；请向管理员或组长索取",
+            ),
         )
     return Clash(
-        "closed", "Here an admin makes the accounts; ask one", "这里由管理员开设账号；请联系管理员"
+        "closed",
+        Text(
+            "Sign-up is disabled; ask an admin for an account", "这里由管理员开设账号；请联系管理员"
+        ),
     )

@@ -1,4 +1,4 @@
-"""Slows down those who guess. Bounded in memory; forgets by itself; knows no clock of its own."""
+"""Throttles guessing. Bounded in memory, forgets over time, takes the clock as an argument."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class _Count:
 
 
 class Throttle:
-    """Some tries are free; each further one makes the next wait twice as long."""
+    """The first few attempts are free; each further one doubles the wait."""
 
     def __init__(
         self, free: int, most: float, leak: float, first: float = 1.0, room: int = MOST_KEYS
     ) -> None:
-        """`most`: the longest wait in seconds. `leak`: one try is forgotten in so many seconds."""
+        """`most`: longest wait in seconds. `leak`: seconds after which one attempt is forgotten."""
         self._free = free
         self._most = most
         self._leak = leak
@@ -31,12 +31,12 @@ class Throttle:
         self._counts: OrderedDict[Hashable, _Count] = OrderedDict()
 
     def wait(self, key: Hashable, now: float) -> float:
-        """Seconds until the next try is allowed; 0: now."""
+        """Seconds until the next attempt is allowed; 0: now."""
         count = self._counts.get(key)
         return 0.0 if count is None else max(0.0, count.until - now)
 
     def charge(self, key: Hashable, now: float) -> None:
-        """Before the try, not after it: thousands that come at once are seen, too."""
+        """Counted before the attempt, so that thousands arriving at once are counted too."""
         count = self._counts.get(key)
         if count is None:
             count = self._counts[key] = _Count(0.0, now)
@@ -52,14 +52,14 @@ class Throttle:
             count.until = now + min(self._most, self._first * 2.0 ** min(over, 40.0))
 
     def refund(self, key: Hashable, tries: float = 1.0) -> None:
-        """They were no guesses."""
+        """These were not guesses."""
         count = self._counts.get(key)
         if count is not None:
             count.tries = max(0.0, count.tries - tries)
             count.until = 0.0
 
     def clear(self, key: Hashable) -> float:
-        """How many tries are forgotten by it."""
+        """How many attempts have been forgotten since."""
         count = self._counts.pop(key, None)
         return 0.0 if count is None else count.tries
 

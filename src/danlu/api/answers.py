@@ -1,10 +1,21 @@
-"""The shapes of the API's answers, for the OpenAPI document and those who write clients."""
+"""Response models of the API, for the OpenAPI document and client authors."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pydantic import BaseModel, Field
+
+
+class EarlierRun(BaseModel):
+    """The run after which a job was queued again."""
+
+    started_at: float | None
+    ended_at: float
+    ran: float = Field(description="seconds")
+    reason: str | None
+    reason_en: str
+    reason_zh: str
 
 
 class Job(BaseModel):
@@ -15,7 +26,7 @@ class Job(BaseModel):
     name: str
     number: int
     array_index: int | None
-    array_seq: int | None = Field(None, description="the array's own number")
+    array_seq: int | None = Field(None, description="the array's number")
     kind: str
     state: str
     held: bool
@@ -25,7 +36,7 @@ class Job(BaseModel):
     advice_en: str
     advice_zh: str
     evidence: list[str]
-    exit_code: int | None = Field(description="of the command; 128 + n when signal n ended it")
+    exit_code: int | None = Field(description="of the command; 128 + n if killed by signal n")
     queue: str
     group: str | None
     priority: int
@@ -39,6 +50,13 @@ class Job(BaseModel):
     task_count: int
     command: str
     retries_left: int
+    unknown_since: float | None = Field(
+        None,
+        description="since when its engine has not reported it; the rest is the last known state",
+    )
+    before: EarlierRun | None = Field(
+        None, description="the run that ended before it was queued again, while it waits"
+    )
 
 
 class Task(BaseModel):
@@ -53,6 +71,14 @@ class Task(BaseModel):
     signal: int | None
 
 
+class Placement(BaseModel):
+    task: int = Field(description="its index in the gang")
+    node: str
+    gpus: list[int] = Field(description="indexes on the node")
+    share: int = Field(description="thousandths of one GPU; 0: whole GPUs")
+    ports: list[int]
+
+
 class Attempt(BaseModel):
     id: str
     number: int
@@ -63,14 +89,14 @@ class Attempt(BaseModel):
     created_at: float
     started_at: float | None
     ended_at: float | None
-    places: list[dict[str, Any]]
+    places: list[Placement]
 
 
 class JobDetail(Job):
     spec: dict[str, Any]
     tasks: list[Task]
     attempts: list[Attempt]
-    doing_en: str = Field("", description="what is being done for it, e.g. how far a pull is")
+    doing_en: str = Field("", description="what is being done for it, e.g. the progress of a pull")
     doing_zh: str = ""
 
 
@@ -105,7 +131,7 @@ class NodeVerdict(BaseModel):
     holders: list[str]
 
 
-class CardHolder(BaseModel):
+class GpuHolder(BaseModel):
     """A running job that holds what the waiting one needs."""
 
     ref: str
@@ -130,6 +156,9 @@ class WhatIf(BaseModel):
     numbers: dict[str, Any]
     nodes: list[str]
     at: float | None
+    change: dict[str, Any] = Field(
+        default_factory=dict, description="the body of `PATCH /jobs/{ref}` that makes this change"
+    )
 
 
 class Why(BaseModel):
@@ -141,7 +170,7 @@ class Why(BaseModel):
     nodes: list[NodeVerdict]
     position: int | None
     eta: float | None
-    eta_p90: float | None = Field(None, description="nine of ten start no later")
+    eta_p90: float | None = Field(None, description="90% start no later")
     eta_basis: str | None = Field(None, description="now, limits, history or none")
     eta_after: str | None = Field(None, description="the job whose end makes room")
     eta_en: str = ""
@@ -151,13 +180,14 @@ class Why(BaseModel):
     advice_en: str = ""
     advice_zh: str = ""
     evidence: list[str] = []
-    more_nodes: int = Field(0, description="nodes that are not listed because they have less")
-    holders: list[CardHolder] = []
-    clear: list[str] = Field([], description="what is not in the way")
+    more_nodes: int = Field(0, description="nodes not listed because they have less")
+    holders: list[GpuHolder] = []
+    clear: list[str] = Field([], description="what does not block it")
     clear_en: str = ""
     clear_zh: str = ""
     suggestions: list[WhatIf] = []
-    places: list[dict[str, Any]] = Field([], description="where it starts, if it starts now")
+    places: list[Placement] = Field([], description="where it starts, if it starts now")
+    before: EarlierRun | None = Field(None, description="as for the job")
 
 
 class Preview(BaseModel):
@@ -168,7 +198,7 @@ class Preview(BaseModel):
 class Submitted(BaseModel):
     jobs: list[Job]
     notes: list[Note]
-    previews: list[Preview] = Field(description="what a dry run found")
+    previews: list[Preview] = Field(description="the result of a dry run")
 
 
 class Event(BaseModel):
@@ -191,7 +221,7 @@ class StreamJob(BaseModel):
     owner: str
     name: str
     group: str | None
-    state: str | None = Field(description="after this event; null: it does not change it")
+    state: str | None = Field(description="after this event; null: unchanged")
 
 
 class StreamEvent(BaseModel):
@@ -206,9 +236,11 @@ class StreamEvent(BaseModel):
     en: str
     zh: str
     job: StreamJob
-    nodes: list[Node] = Field(description="of nodes: those that changed, at first all")
-    gone: list[str] = Field(description="of nodes: names of those that are there no more")
-    reset: bool = Field(description="of hello: the place asked for is not known, it goes on now")
+    nodes: list[Node] = Field(description="of nodes: those that changed; all at first")
+    gone: list[str] = Field(description="of nodes: names of those removed")
+    reset: bool = Field(
+        description="of hello: the position asked for is unknown; continues from now"
+    )
 
 
 class Match(BaseModel):
@@ -219,50 +251,69 @@ class Match(BaseModel):
 
 class Matches(BaseModel):
     matches: list[Match]
-    more: bool
+    more: bool = Field(description="not the whole log was searched")
+    next_offset: int | None = Field(
+        description="pass as `offset` to continue; null: everything was searched"
+    )
+    next_line: int | None = Field(description="pass as `line` to continue")
 
 
-class Card(BaseModel):
+class Gpu(BaseModel):
     node: str
     index: int
     model: str
     uuid: str
     memory: int
-    state: str = Field(description="free, used, reserved, drained or down", examples=["free"])
+    state: str = Field(
+        description="free, used, reserved, drained, down, outside or unknown", examples=["free"]
+    )
     free: float
     job: str | None
     jobs: list[str]
     owner: str | None
     since: float | None
+    ends: float | None = Field(None, description="when its job reaches its time limit; null: none")
+    kept_for: str | None = Field(None, description="the job it is reserved for")
+    note: str = Field("", description="what is wrong with it")
+    busy: float | None = Field(None, description="utilisation, 0 to 1; null: not measured")
+    memory_used: int | None = Field(None, description="bytes in use; null: not measured")
+    idle_since: float | None = Field(
+        None, description="unused since then, for at least 15 minutes; null: in use"
+    )
 
 
 class Node(BaseModel):
     name: str
     up: bool
-    drained: bool = Field(description="an admin took it out: what runs there goes on")
+    drained: bool = Field(description="drained by an admin: running jobs continue")
+    drain_reason: str = Field("", description="why, in the admin's words")
     labels: list[str]
     address: str
     cpus: float
     cpus_free: float
     memory: int
     memory_free: int
-    gpus: list[Card]
+    gpus: list[Gpu]
     note: str
+    engine: str
+    unknown_since: float | None = Field(
+        description="since when its engine has not answered; the rest is the last known state"
+    )
 
 
 class NodeList(BaseModel):
     nodes: list[Node]
 
 
-class CardSummary(BaseModel):
+class GpuSummary(BaseModel):
     model: str
     total: int
     free: int
 
 
-class CardList(BaseModel):
-    gpus: list[Card]
-    summary: list[CardSummary]
+class GpuList(BaseModel):
+    gpus: list[Gpu]
+    summary: list[GpuSummary]
 
 
 class ServerInfo(BaseModel):
@@ -276,25 +327,16 @@ class ServerInfo(BaseModel):
     database_ok: bool
     database_problem_en: str
     database_problem_zh: str
+    disk_full_since: float | None
 
 
 class Goodbye(BaseModel):
     running: list[Job]
 
 
-class LoginAnswer(BaseModel):
-    token: str
-    user: str
-    must_change_password: bool
-
-
-class Me(BaseModel):
-    user: str
-    role: str
-
-
 class Version(BaseModel):
     version: str
+    demo: bool = Field(description="whether its people, jobs and GPU usage are made up")
 
 
 class SecretNames(BaseModel):

@@ -1,4 +1,4 @@
-"""The HTTP application: thin routers over the control loop."""
+"""The HTTP application: thin routers over the services."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from danlu import __version__
 from danlu.api import (
     audit,
     backup,
+    browser,
     cluster,
     dialects,
     direct,
@@ -20,54 +21,73 @@ from danlu.api import (
     jobs,
     listing,
     logs,
+    metrics,
+    pages,
     people,
     platform,
+    prometheus,
     queues,
     quotas,
     secrets,
     session,
     signup,
-    stream,
-    streams,
+    sse,
+    ssh_keys,
     volumes,
+    waiting,
+    websockets,
 )
 from danlu.api.bounds import Bounded
-from danlu.api.problems import ErrorAnswer, install
-from danlu.api.services import Services
+from danlu.api.demo import MarkedAsDemo
+from danlu.api.notices import Noticed
+from danlu.api.origins import Hosts, KnownHost
+from danlu.api.problems import BASE, ErrorAnswer, install
+from danlu.services.services import Services
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     401: {"model": ErrorAnswer, "description": "Not signed in"},
     403: {"model": ErrorAnswer, "description": "Not allowed"},
-    404: {"model": ErrorAnswer, "description": "No such thing"},
-    422: {"model": ErrorAnswer, "description": "The request is not valid"},
+    404: {"model": ErrorAnswer, "description": "Not found"},
+    414: {"model": ErrorAnswer, "description": "The URL is too long"},
+    422: {"model": ErrorAnswer, "description": "Invalid request"},
     429: {
         "model": ErrorAnswer,
-        "description": "Too many tries; `Retry-After` says when to try again",
+        "description": "Too many attempts; `Retry-After` says when to try again",
     },
-    503: {"model": ErrorAnswer, "description": "Something is away for now; try again"},
+    503: {"model": ErrorAnswer, "description": "Temporarily unavailable; try again"},
 }
+NO_NAMES = Hosts()
 
 
-def create_app(services: Services) -> FastAPI:
+def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) -> FastAPI:
     app = FastAPI(
         title="Danlu",
         version=__version__,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/api/v1/openapi.json",
+        openapi_url=f"{BASE}/openapi.json",
         generate_unique_id_function=document.operation_id,
     )
     app.state.services = services
+    app.state.hosts = hosts
     install(app)
     app.add_middleware(Bounded)
-    # In this order a request looks for its route: what is asked most comes first, and a name as
-    # in /jobs/convert before any name as in /jobs/{ref}.
+    app.add_middleware(Noticed, services=services)
+    if demo:
+        app.add_middleware(MarkedAsDemo)
+    if hosts.always:
+        app.add_middleware(KnownHost, hosts=hosts)
+    # Routes match in this order: the most frequent first, and fixed names such as
+    # /jobs/convert before parameters such as /jobs/{ref}.
     for module in (
         listing,
         dialects,
         jobs,
         logs,
+        metrics,
         session,
+        browser,
+        ssh_keys,
         people,
         groups,
         signup,
@@ -78,19 +98,22 @@ def create_app(services: Services) -> FastAPI:
         quotas,
         backup,
         secrets,
-        stream,
-        streams,
+        sse,
+        websockets,
         volumes,
+        waiting,
     ):
-        app.include_router(module.router, prefix="/api/v1", responses=_ERRORS)
+        app.include_router(module.router, prefix=BASE, responses=_ERRORS)
 
     app.router.routes.insert(0, direct.submit())
     downloads.install(app)
+    prometheus.install(app)
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> JSONResponse:
-        health = services.controller.rooms.store.health
-        return JSONResponse({"ok": health.ok}, 200 if health.ok else 503)
+        ok = services.server.healthy()
+        return JSONResponse({"ok": ok}, 200 if ok else 503)
 
     document.install(app)
+    pages.install(app)
     return app

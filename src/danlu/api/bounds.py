@@ -1,4 +1,4 @@
-"""No request fills the server's memory: bodies larger than anything the API takes are refused."""
+"""Rejects oversized bodies, so that no request can fill the server's memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from danlu.spec.read import LARGEST_FILE
 
 
 class Bounded:
-    """By the size a request tells, before anything is read, and by what really comes."""
+    """Checks the declared size before reading, and the actual size while reading."""
 
     def __init__(self, app: ASGIApp, most: int = LARGEST_FILE) -> None:
         self._app = app
@@ -31,7 +31,7 @@ class Bounded:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > self._most:
-                # Of this kind because the framework takes any other for a body it cannot parse.
+                # An HTTPException, since the framework reports any other as an unparsable body.
                 raise HTTPException(413)
             return message
 

@@ -2,105 +2,154 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, Field
 
-from danlu.access import rules
-from danlu.access.errors import NotAllowed
 from danlu.api.answers import NodeList
-from danlu.api.services import Asks, Our, Who
+from danlu.api.dependencies import Asks, Our, Who
+from danlu.api.problems import error_responses
 from danlu.api.session import PLAIN
-from danlu.api.views import count_view, node_views
-from danlu.control.scheduling import Scheduling
-from danlu.sched.api import WHOLE, Policy, Snapshot
-from danlu.sched.dump import dump
+from danlu.api.views import count_view, node_view
+from danlu.sched.api import WHOLE, TaskShape
 
 router = APIRouter(tags=["platform"])
 Values = dict[str, Any]
+_SHOWN = 50  # usual requests
 NodeName = Annotated[str, Path(max_length=255, pattern=PLAIN)]
 
 
-class CardCount(BaseModel):
-    """Cards, parts included: total = free + reserved + used + out."""
+class GpuCount(BaseModel):
+    """GPUs, parts included: total = free + reserved + used + out + outside + unknown."""
 
     total: float
     free: float
     reserved: float = Field(description="free, but kept for a waiting job or one that is moved")
     used: float
-    out: float = Field(description="of nodes that are down or taken out, or not well; unused")
-    idle: float = Field(description="of used: held by jobs that start or are being stopped")
+    out: float = Field(description="unused, on nodes that are down, drained or unhealthy")
+    outside: float = Field(description="used by others than this installation")
+    unknown: float = Field(description="unused by us, on nodes of engines that do not answer")
+    idle: float = Field(description="of used: held by jobs that are starting or stopping")
+    draining: float = Field(description="of used: on drained nodes, until their jobs end")
 
 
-class ModelCount(CardCount):
+class ModelCount(GpuCount):
     model: str
 
 
-class NodeCount(CardCount):
+class NodeCount(GpuCount):
     node: str
 
 
+class EngineState(BaseModel):
+    name: str
+    places: bool = Field(description="whether it places jobs itself")
+    nodes: int
+    away_since: float | None = Field(description="since when it has not answered")
+    problem: str = Field(description="its last message")
+    unknown: int = Field(description="jobs whose state is unknown")
+
+
+class UsualRequest(BaseModel):
+    """What tasks often ask for."""
+
+    gpus: float = Field(description="per task, parts included")
+    model: str | None
+    cpus: float
+    memory: int
+    count: int = Field(description="tasks among the last that asked for this")
+
+
 class Cluster(BaseModel):
-    gpus: CardCount
-    lent: float = Field(description="of used: cards that are another group's by right")
+    gpus: GpuCount
+    lent: float = Field(description="of used: GPUs guaranteed to another group")
+    drained: list[str] = Field(description="names of drained nodes")
     models: list[ModelCount]
     nodes: list[NodeCount]
-    running: int = Field(description="jobs that hold something")
-    waiting: int
+    running: int = Field(description="jobs that hold resources")
+    waiting: int = Field(description="jobs in our queues and those of engines")
+    engines: list[EngineState]
+    requests: list[UsualRequest] = Field(
+        description="the usual requests that jobs are packed for, most frequent first"
+    )
 
 
 @router.get("/cluster", response_model=Cluster)
 async def cluster(our: Our, who: Who) -> Values:
-    """What all cards are doing, added up: the same sum that every other answer shows."""
-    rooms, books = our.controller.rooms, our.controller.planner.books()
+    """What all GPUs are doing, added up: the same sum that every other answer shows."""
+    found = our.cluster.totals(who)
+    totals = found.gpus
     return {
-        "gpus": count_view(books.all),
-        "lent": books.all.lent / WHOLE,
+        "gpus": count_view(totals.all),
+        "lent": totals.all.lent / WHOLE,
+        "drained": found.drained,
         "models": [
-            {"model": model, **count_view(count)} for model, count in sorted(books.models.items())
+            {"model": model, **count_view(count)} for model, count in sorted(totals.models.items())
         ],
-        "nodes": [{"node": node, **count_view(count)} for node, count in books.nodes.items()],
-        "running": len(rooms.attempts),
-        "waiting": len(rooms.queue.waiting),
+        "nodes": [{"node": node, **count_view(count)} for node, count in totals.nodes.items()],
+        "running": found.running,
+        "waiting": found.waiting,
+        "engines": [
+            {
+                "name": engine.name,
+                "places": engine.places,
+                "nodes": engine.nodes,
+                "away_since": engine.away_since,
+                "problem": engine.problem,
+                "unknown": engine.unknown,
+            }
+            for engine in found.engines
+        ],
+        "requests": _usual(found.usual),
     }
 
 
-@router.post("/nodes/{name}/drain", response_model=NodeList)
-async def drain(name: NodeName, our: Our, asks: Asks) -> Values:
+def _usual(counts: Mapping[TaskShape, int]) -> list[Values]:
+    most = sorted(counts.items(), key=lambda pair: -pair[1])[:_SHOWN]
+    return [
+        {
+            "gpus": shape.amount / WHOLE,
+            "model": shape.model or (" / ".join(sorted(shape.models)) or None),
+            "cpus": shape.cpus,
+            "memory": shape.memory,
+            "count": count,
+        }
+        for shape, count in most
+    ]
+
+
+class DrainOrder(BaseModel):
+    reason: Annotated[str, Field(max_length=200, pattern=PLAIN)] = Field(
+        "", description="shown to all users", examples=["new fan on Friday"]
+    )
+
+
+@router.post("/nodes/{name}/drain", response_model=NodeList, responses=error_responses(400, 413))
+async def drain(name: NodeName, our: Our, asks: Asks, order: DrainOrder | None = None) -> Values:
     """Takes a node out: nothing new starts there, what runs goes on. Kept over restarts."""
-    controller = our.controller
-    await Scheduling(controller.rooms, controller.rules_changed).drain(asks, name, True)
-    return {"nodes": [node for node in node_views(controller) if node["name"] == name]}
+    reason = " ".join(order.reason.split()) if order is not None else ""
+    found = await our.cluster.drain(asks, name, True, reason)
+    return {"nodes": [node_view(node) for node in found]}
 
 
 @router.post("/nodes/{name}/resume", response_model=NodeList)
 async def resume(name: NodeName, our: Our, asks: Asks) -> Values:
     """Takes a node back in."""
-    controller = our.controller
-    await Scheduling(controller.rooms, controller.rules_changed).drain(asks, name, False)
-    return {"nodes": [node for node in node_views(controller) if node["name"] == name]}
+    return {"nodes": [node_view(node) for node in await our.cluster.drain(asks, name, False)]}
 
 
 class SnapshotFile(BaseModel):
-    danlu: str = Field(description="always snapshot")
-    version: int = Field(description="of the form of the rest")
-    snapshot: dict[str, Any] = Field(description="nodes, who waits, who runs, quotas, past use")
+    danlu: str = Field(description="always `snapshot`")
+    version: int = Field(description="version of the format")
+    snapshot: dict[str, Any] = Field(
+        description="nodes, waiting and running jobs, quotas, past usage"
+    )
     policy: dict[str, Any] = Field(description="the rules of every queue")
 
 
 @router.get("/snapshot", response_model=SnapshotFile)
 async def snapshot(our: Our, who: Who) -> Response:
     """All that the scheduler decides on, for `danlu replay`; without commands and secrets."""
-    if not rules.runs_server(who):
-        raise NotAllowed("Only an admin may do this", "只有管理员可以执行")
-    planner = our.controller.planner
-    # A long queue takes a while to write down: others are answered meanwhile.
-    text = await asyncio.to_thread(_written, planner.snapshot(), planner.policy)
-    return Response(text, media_type="application/json")
-
-
-def _written(snapshot: Snapshot, policy: Policy) -> bytes:
-    return json.dumps(dump(snapshot, policy), ensure_ascii=False, separators=(",", ":")).encode()
+    return Response(await our.cluster.snapshot(who), media_type="application/json")

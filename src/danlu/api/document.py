@@ -1,4 +1,4 @@
-"""The OpenAPI document, complete: words and examples for every operation and every answer."""
+"""The OpenAPI document, with descriptions and examples for every operation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TEXTS = {
 
 
 def operation_id(route: APIRoute) -> str:
-    """What generated clients call it."""
+    """The operation's name in generated clients."""
     return f"{route.endpoint.__module__.rpartition('.')[2]}_{route.name}"
 
 
@@ -40,8 +40,8 @@ def install(app: FastAPI) -> None:
 
 def complete(document: Values) -> Values:
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
-    # The body of a submission is read by hand (YAML too), and a stream is no JSON: their schemas
-    # are not found by the framework.
+    # Submissions are parsed by hand (also YAML) and streams are not JSON, so the framework
+    # does not find their schemas.
     for model in (JobRequest, StreamEvent):
         _add(schemas, model)
     maker = Examples(schemas)
@@ -103,7 +103,7 @@ def _refuse(answer: Values, status: str) -> None:
 
 
 class Examples:
-    """Examples out of schemas and samples; `missing` names what no sample was found for."""
+    """Builds examples from schemas and samples; `missing` lists properties without a sample."""
 
     def __init__(self, schemas: Values) -> None:
         self._schemas = schemas
@@ -154,7 +154,7 @@ def _first(choices: list[Values]) -> Values:
 
 
 def _fits(value: Any, schema: Values) -> bool:
-    """Whether a sample by name alone is one of this type."""
+    """Whether a sample found by name has this type."""
     if isinstance(value, list) and "$ref" in schema.get("items", {}):
         return False
     kinds = [each.get("type") for each in schema.get("anyOf", [schema])]

@@ -1,4 +1,4 @@
-"""The `dlc` client for laptops that have no Danlu: one file that needs only a Python."""
+"""The `dlc` client for machines without Danlu: a single file that only needs Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATHS = tuple(
     for system in ("linux", "darwin")
     for machine in ("amd64", "arm64")
 )
-"""Where the guides of DLC fetch its client from."""
+"""The path that DLC guides download the client from."""
 
 _PARTS = ("cli", "sdk", "steps")
 _START = "from danlu.cli.shims.main import start\nstart('dlc')\n"
@@ -36,7 +36,7 @@ async def dlc() -> Response:
 
 @cache
 def dlc_file() -> bytes:
-    """The command line's own modules in a zip that Python runs as it stands."""
+    """The modules of the command line as an executable zip file."""
     root = os.path.dirname(os.path.abspath(danlu.__file__))
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -61,7 +61,7 @@ def _sources(root: str) -> list[tuple[str, str]]:
 
 
 def _add(archive: zipfile.ZipFile, name: str, text: str) -> None:
-    # The same bytes every time: a checksum that people note down stays true.
+    # Reproducible, so that its checksum stays valid.
     info = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
     info.compress_type = zipfile.ZIP_DEFLATED
     archive.writestr(info, text)

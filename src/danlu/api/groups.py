@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
 from danlu.access.groups import Group as Found
-from danlu.api.problems import told
-from danlu.api.services import Asks, Our
+from danlu.api.dependencies import Asks, Our, Who
+from danlu.api.problems import error_responses
 from danlu.api.session import PLAIN
 
 router = APIRouter(prefix="/groups", tags=["people"])
@@ -26,13 +26,27 @@ class Member(BaseModel):
 class Group(BaseModel):
     name: str = Field(examples=["vision"])
     note: str
-    gid: int | None = Field(description="on the machine; null where all tasks share one")
+    gid: int | None = Field(description="on the machine; null if all tasks share one")
     members: list[Member]
     created_at: float
 
 
 class GroupList(BaseModel):
     groups: list[Group]
+
+
+class MemberUsage(BaseModel):
+    user: str
+    jobs: int = Field(description="that ran in this time", examples=[12])
+    gpu_seconds: float = Field(examples=[86400.0])
+    days: list[float] = Field(description="GPU-seconds of each day, the oldest first")
+
+
+class GroupUsage(BaseModel):
+    since: float = Field(description="when the first day began")
+    whole: bool = Field(description="false: too many jobs, and the latest are missing")
+    gpu_seconds: float = Field(examples=[86400.0])
+    members: list[MemberUsage]
 
 
 class NewGroup(BaseModel):
@@ -44,53 +58,91 @@ class GroupChanges(BaseModel):
     note: str = Field(max_length=200)
 
 
+class InvitationCode(BaseModel):
+    code: str = Field(min_length=1, max_length=100, examples=["abcd-efgh-jkmn-pqrs"])
+
+
 class Membership(BaseModel):
-    leader: bool | None = Field(None, description="left out: as it was")
+    leader: bool | None = Field(None, description="omitted: unchanged")
 
 
 @router.get("", response_model=GroupList)
 async def list_groups(our: Our, asks: Asks) -> Values:
     """Lists one's groups; an admin sees all."""
-    return {"groups": [group_view(group) for group in await our.accounts.groups.seen(asks)]}
+    return {"groups": [group_view(group) for group in await our.groups.seen(asks)]}
 
 
-@router.post("", status_code=201, response_model=Group, responses=told(400, 409, 413))
+@router.post("", status_code=201, response_model=Group, responses=error_responses(400, 409, 413))
 async def add(new: NewGroup, our: Our, asks: Asks) -> Values:
     """Makes a group."""
-    return group_view(await our.accounts.groups.add(asks, new.name, new.note))
+    return group_view(await our.groups.add(asks, new.name, new.note))
+
+
+@router.post("/join", response_model=Group, responses=error_responses(400, 409, 413))
+async def join(invitation: InvitationCode, our: Our, asks: Asks) -> Values:
+    """Joins the group an invitation is for. Admins are added by an admin instead."""
+    return group_view(await our.groups.join(asks, invitation.code))
 
 
 @router.get("/{name}", response_model=Group)
 async def show(name: Name, our: Our, asks: Asks) -> Values:
     """One group and who is in it."""
-    return group_view(await our.accounts.groups.show(asks, name))
+    return group_view(await our.groups.show(asks, name))
 
 
-@router.patch("/{name}", response_model=Group, responses=told(400, 413))
+@router.get("/{name}/usage", response_model=GroupUsage)
+async def usage(
+    name: Name,
+    our: Our,
+    who: Who,
+    days: Annotated[int, Query(ge=1, le=366, description="how many, today included")] = 30,
+    zone: Annotated[
+        int, Query(ge=-64_800, le=64_800, description="seconds east of Greenwich: when days begin")
+    ] = 0,
+) -> Values:
+    """GPU time of each member by day, for leaders of the group and admins."""
+    found = await our.usage.of_group(who, name, days, zone)
+    return {
+        "since": found.since,
+        "whole": found.whole,
+        "gpu_seconds": sum(member.total for member in found.members.values()),
+        "members": [
+            {
+                "user": user,
+                "jobs": len(member.jobs),
+                "gpu_seconds": member.total,
+                "days": [round(seconds, 3) for seconds in member.days],
+            }
+            for user, member in sorted(found.members.items())
+        ],
+    }
+
+
+@router.patch("/{name}", response_model=Group, responses=error_responses(400, 413))
 async def change(name: Name, changes: GroupChanges, our: Our, asks: Asks) -> Values:
     """Changes the note of a group."""
-    return group_view(await our.accounts.groups.change(asks, name, changes.note))
+    return group_view(await our.groups.change(asks, name, changes.note))
 
 
 @router.delete("/{name}", response_model=Group)
 async def remove(name: Name, our: Our, asks: Asks) -> Values:
     """Ends a group; its members stay people. Its name is never given again."""
-    return group_view(await our.accounts.groups.remove(asks, name))
+    return group_view(await our.groups.remove(asks, name))
 
 
-@router.put("/{name}/members/{user}", response_model=Group, responses=told(400, 413))
+@router.put("/{name}/members/{user}", response_model=Group, responses=error_responses(400, 413))
 async def put_member(
     name: Name, user: Name, our: Our, asks: Asks, membership: Membership | None = None
 ) -> Values:
-    """Takes somebody into a group, or says whether they lead it."""
+    """Adds a member, or sets whether they lead the group. For admins; leaders invite."""
     leader = membership.leader if membership is not None else None
-    return group_view(await our.accounts.groups.put_member(asks, name, user, leader))
+    return group_view(await our.groups.put_member(asks, name, user, leader))
 
 
 @router.delete("/{name}/members/{user}", response_model=Group)
 async def remove_member(name: Name, user: Name, our: Our, asks: Asks) -> Values:
     """Takes somebody out of a group; anybody may leave."""
-    return group_view(await our.accounts.groups.remove_member(asks, name, user))
+    return group_view(await our.groups.remove_member(asks, name, user))
 
 
 def group_view(group: Found) -> Values:

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
-from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from danlu.access import rules
-from danlu.access.audit import note
-from danlu.access.principal import Asker, Principal
+from danlu.access.principal import Asker
 from danlu.api.answers import EventList, Job, JobDetail, JobList, Submitted, Why
-from danlu.api.dialects import PARAMETERS, keep_secrets, read_asked
-from danlu.api.problems import ApiProblem, not_found, told
-from danlu.api.services import Asks, Our, Services, Who, address_of
+from danlu.api.dependencies import Asks, Our, Who, address_of
+from danlu.api.dialects import PARAMETERS, file_of
+from danlu.api.job_lists import jobs_answer, list_answer
+from danlu.api.problems import error_responses
 from danlu.api.views import (
     attempt_view,
-    doing,
+    before_view,
     event_view,
     job_view,
     settled_view,
     task_views,
 )
 from danlu.api.why import waiting_view
-from danlu.control.active import Active
-from danlu.spec.codec import from_values
-from danlu.spec.complete import Submission
-from danlu.spec.job import Array, JobSpec, Stdin
+from danlu.services.submitting import Preview
 from danlu.spec.native import to_native, to_yaml
-from danlu.spec.states import State
-from danlu.store import events as event_store
-from danlu.store.rows import JobRow
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 Values = dict[str, Any]
@@ -55,8 +45,8 @@ _SUBMIT_BODY = {
     response_model=Submitted,
     openapi_extra=_SUBMIT_BODY,
     responses={
-        200: {"model": Submitted, "description": "These ids were submitted before; or a dry run"},
-        **told(409, 413),
+        200: {"model": Submitted, "description": "These ids were submitted before, or a dry run"},
+        **error_responses(409, 413),
     },
 )
 async def submit(request: Request, our: Our, who: Who, dry_run: bool = False) -> Response:
@@ -65,42 +55,34 @@ async def submit(request: Request, our: Our, who: Who, dry_run: bool = False) ->
     Files of OpenPAI, DLC, Determined and sbatch are recognised and converted; `notes` tells what
     was mapped. An `id` (UUID) in a job makes the request repeatable: the same id is the same job.
     """
-    asked = await read_asked(request, our, who)
+    file = await file_of(request)
     if dry_run:
-        previews = await _previews(our, who, asked.jobs)
-        return JSONResponse({"jobs": [], "notes": asked.notes, "previews": previews})
-    if asked.secrets:
-        await keep_secrets(our, Asker(who, address_of(request)), asked.secrets)
-    rows, new = await our.submitter.submit(asked.jobs, who, address_of(request))
-    answer = {"jobs": [job_view(row) for row in rows], "notes": asked.notes, "previews": []}
-    # Not checked against its model on the way out: this is the hot path, a test does it.
-    return JSONResponse(answer, 201 if new else 200)
+        previews, notes = await our.submitting.dry_run(who, file)
+        return await list_answer("previews", previews, _preview_view, jobs=[], notes=notes)
+    asks = Asker(who, address_of(request))
+    queued = await our.submitting.submit(asks, file, request.is_disconnected)
+    status = 201 if queued.new else 200
+    return await jobs_answer(queued.rows, status, notes=queued.notes, previews=[])
 
 
-async def _previews(our: Services, who: Principal, asked: list[Submission]) -> list[Values]:
-    previews = []
-    for number, job in enumerate(asked, 1):
-        verdict = await our.submitter.preview(job, who, number, len(asked))
-        previews.append({"spec": to_native(job.spec), "why": waiting_view(verdict)})
-    return previews
+def _preview_view(preview: Preview) -> Values:
+    return {"spec": to_native(preview.spec), "why": waiting_view(preview.verdict)}
 
 
-@router.get("/{ref}", response_model=JobDetail, responses=told(409))
+@router.get("/{ref}", response_model=JobDetail, responses=error_responses(409))
 async def show(ref: str, our: Our, who: Who) -> Values:
     """All about one job: its file, its tasks, its attempts."""
-    row = await one(our, who, ref)
-    attempts = await our.lookup.attempts(row.id)
-    spec = from_values(row.spec)
-    latest = attempts[-1] if attempts else None
-    view = job_view(row, latest, spec)
-    view["spec"] = to_native(spec)
-    view["tasks"] = task_views(spec, latest)
-    view["attempts"] = [attempt_view(attempt) for attempt in attempts]
-    view["doing_en"], view["doing_zh"] = doing(our.controller.rooms.jobs.get(row.id))
+    found = await our.jobs.show(who, ref)
+    latest = found.attempts[-1] if found.attempts else None
+    view = job_view(found.row, latest, found.unknown_since, found.spec)
+    view["spec"] = to_native(found.spec)
+    view["tasks"] = task_views(found.spec, latest)
+    view["attempts"] = [attempt_view(attempt) for attempt in found.attempts]
+    view.update(found.doing.values("doing"))
     return view
 
 
-@router.get("/{ref}/wait", response_model=Job, responses=told(409))
+@router.get("/{ref}/wait", response_model=Job, responses=error_responses(409))
 async def wait(
     ref: str,
     our: Our,
@@ -108,33 +90,19 @@ async def wait(
     timeout: Annotated[float, Query(ge=0, le=300)] = 30,  # noqa: ASYNC109
 ) -> Values:
     """Answers when the job has ended, at the latest after `timeout` seconds."""
-    row = await one(our, who, ref)
-    bulletin = our.controller.rooms.bulletin
-    deadline = time.monotonic() + timeout
-    while not row.state.final:
-        waiter = bulletin.subscribe(row.id)
-        fresh = await our.lookup.job(row.id)
-        row = as_it_is(our, fresh or row)
-        left = deadline - time.monotonic()
-        if row.state.final or left <= 0:
-            bulletin.unsubscribe(row.id, waiter)
-            break
-        await bulletin.wait(row.id, waiter, left)
-    return job_view(row, await our.lookup.latest_attempt(row))
+    return job_view(*await our.jobs.wait(who, ref, timeout))
 
 
-@router.get("/{ref}/why", response_model=Why, responses=told(409))
+@router.get("/{ref}/why", response_model=Why, responses=error_responses(409))
 async def why(ref: str, our: Our, who: Who) -> Values:
     """Why it waits, or how it ended."""
-    row = await one(our, who, ref)
-    job = our.controller.rooms.jobs.get(row.id)
-    if job is not None and job.waiting is not None:
-        controller = our.controller
-        return waiting_view(controller.planner.explain(row.id))
-    return settled_view(job_view(row), doing(job))
+    found = await our.jobs.why(who, ref)
+    if found.waiting is not None:
+        return {**waiting_view(found.waiting), "before": before_view(found.row, found.last)}
+    return settled_view(job_view(found.row), found.doing)
 
 
-@router.get("/{ref}/events", response_model=EventList, responses=told(409))
+@router.get("/{ref}/events", response_model=EventList, responses=error_responses(409))
 async def events(
     ref: str,
     our: Our,
@@ -143,10 +111,7 @@ async def events(
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> Values:
     """What happened to a job, the oldest first."""
-    row = await one(our, who, ref)
-    found = await our.controller.rooms.store.read(
-        lambda tx: event_store.events_of(tx, row.id, after, limit)
-    )
+    found = await our.jobs.events(who, ref, after, limit)
     return {"events": [event_view(event) for event in found]}
 
 
@@ -163,16 +128,22 @@ async def events(
                 },
             }
         },
-        **told(409),
+        **error_responses(409),
     },
 )
 async def spec(
-    ref: str, our: Our, who: Who, format: Annotated[str, Query(pattern="^(yaml|json)$")] = "yaml"
+    ref: str,
+    our: Our,
+    who: Who,
+    format: Annotated[str, Query(pattern="^(yaml|json)$")] = "yaml",
+    defaults: Annotated[
+        bool, Query(description="false: without CPUs and memory that follow from the GPUs (json)")
+    ] = True,
 ) -> Response | Values:
     """The native job file that asks for this job again."""
-    found = _once_more(await several(our, who, ref))
+    found = await our.jobs.spec(who, ref)
     if format == "json":
-        return to_native(found)
+        return to_native(found, None if defaults else our.jobs.defaults)
     return Response(to_yaml(found), media_type="application/yaml")
 
 
@@ -181,120 +152,60 @@ class StopOrder(BaseModel):
     now: bool = False
 
 
-@router.post("/{ref}/stop", response_model=JobList, responses=told(400, 409, 413))
+@router.post("/{ref}/stop", response_model=JobList, responses=error_responses(400, 409, 413))
 async def stop(
     ref: str, our: Our, asks: Asks, order: Annotated[StopOrder | None, Body()] = None
-) -> Values:
+) -> Response:
     """Stops a job, or every element of an array. Stopping an ended job changes nothing."""
-    rows = await to_change(our, asks.who, ref)
     order = order or StopOrder()
-    grace = 0.0 if order.now else order.grace
-    stopped = []
-    for row in rows:
-        job = our.controller.rooms.jobs.get(row.id)
-        if job is not None:
-            await our.controller.stop(job, asks.name, grace)
-            stopped.append(row)
-    if stopped:  # who stops what has ended has done nothing worth a line
-        await _note(our, asks, "job.stopped", stopped)
-    fresh = [await our.lookup.job(row.id) or row for row in rows]
-    return {"jobs": [job_view(row) for row in fresh], "next": None}
+    rows = await our.jobs.stop(asks, ref, 0.0 if order.now else order.grace)
+    return await jobs_answer(rows, next=None)
 
 
-@router.post("/{ref}/rerun", status_code=201, response_model=Submitted, responses=told(409))
-async def rerun(ref: str, our: Our, asks: Asks) -> Values:
+class JobChanges(BaseModel):
+    """Keys of a native job file. What is left out stays; null resets it to its default."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    gpus: int | float | str | dict[str, Any] | None = Field(None, examples=[2])
+    cpus: float | None = None
+    memory: int | str | None = Field(None, examples=["16G"])
+    count: int | None = Field(None, description="number of tasks")
+    time_limit: int | float | str | None = Field(None, examples=["2h"])
+    queue: str | None = None
+    nodes: dict[str, Any] | None = None
+    preemptible: bool | None = None
+    roles: dict[str, Any] | None = Field(
+        None, description="role -> gpus, cpus, memory, count; for jobs with several roles"
+    )
+
+
+@router.patch("/{ref}", response_model=JobList, responses=error_responses(400, 409, 413))
+async def edit(ref: str, changes: JobChanges, our: Our, asks: Asks) -> Response:
+    """Changes a waiting job in place, or the waiting elements of an array.
+
+    It keeps its turn: priority and time of submission. Checked like a submission.
+    """
+    rows = await our.jobs.edit(asks, ref, changes.model_dump(exclude_unset=True))
+    return await jobs_answer(rows, next=None)
+
+
+@router.post(
+    "/{ref}/rerun", status_code=201, response_model=Submitted, responses=error_responses(409)
+)
+async def rerun(ref: str, our: Our, asks: Asks) -> Response:
     """The same job once more, under a new number; of another's job, a copy of one's own."""
-    again = _once_more(await several(our, asks.who, ref))
-    if again.group is not None and not rules.submits_for(asks.who, again.group):
-        again = replace(again, group=None)
-    rows, _ = await our.submitter.submit([Submission(again)], asks.who, asks.address)
-    return {"jobs": [job_view(new) for new in rows], "notes": [], "previews": []}
+    rows = await our.jobs.rerun(asks, ref)
+    return await jobs_answer(rows, 201, notes=[], previews=[])
 
 
-@router.post("/{ref}/hold", response_model=JobList, responses=told(409))
-async def hold(ref: str, our: Our, asks: Asks) -> Values:
+@router.post("/{ref}/hold", response_model=JobList, responses=error_responses(409))
+async def hold(ref: str, our: Our, asks: Asks) -> Response:
     """Keeps a queued job in the queue until it is released."""
-    return await _hold(our, asks, ref, True)
+    return await jobs_answer(await our.jobs.hold(asks, ref, True), next=None)
 
 
-@router.post("/{ref}/release", response_model=JobList, responses=told(409))
-async def release(ref: str, our: Our, asks: Asks) -> Values:
+@router.post("/{ref}/release", response_model=JobList, responses=error_responses(409))
+async def release(ref: str, our: Our, asks: Asks) -> Response:
     """Lets a held job start."""
-    return await _hold(our, asks, ref, False)
-
-
-async def _hold(our: Services, asks: Asker, ref: str, hold: bool) -> Values:
-    rows = await to_change(our, asks.who, ref)
-    jobs = [our.controller.rooms.jobs.get(row.id) for row in rows]
-    waiting: list[Active] = [job for job in jobs if job is not None and job.waiting is not None]
-    if not waiting:
-        raise ApiProblem(
-            409, "not_queued", f"{ref} does not wait in the queue", f"{ref} 不在队列中"
-        )
-    for job in waiting:
-        await our.controller.hold(job, hold, asks.name)
-    await _note(our, asks, "job.held" if hold else "job.released", rows)
-    fresh = [await our.lookup.job(row.id) or row for row in rows]
-    return {"jobs": [job_view(row) for row in fresh], "next": None}
-
-
-async def several(our: Services, who: Principal, ref: str) -> list[JobRow]:
-    """The jobs a reference names, among those one may see."""
-    rows = await our.lookup.jobs(ref, who)
-    shown = ref.replace("~", "/")[:100]
-    if not rows:
-        raise not_found(f"job {shown}", f"任务 {shown}")
-    owners = list(dict.fromkeys(row.owner for row in rows))
-    if len(owners) > 1:
-        listed = ", ".join(f"{owner}/{shown}" for owner in owners[:5])
-        raise ApiProblem(
-            409,
-            "ambiguous",
-            f"{shown} is the name of several people's jobs; say whose: {listed}",
-            f"{shown} 是多个人的任务名；请写明所有者：{listed}",
-        )
-    return [as_it_is(our, row) for row in rows]
-
-
-async def to_change(our: Services, who: Principal, ref: str) -> list[JobRow]:
-    """The same, for doing something to them."""
-    rows = await several(our, who, ref)
-    for row in rows:
-        if not rules.changes_job(who, row.owner):
-            raise ApiProblem(
-                403,
-                "not_allowed",
-                f"Only {row.owner} or an admin may do this to {row.ref}",
-                f"只有 {row.owner} 或管理员可以对 {row.ref} 执行此操作",
-            )
-    return rows
-
-
-async def _note(our: Services, asks: Asker, act: str, rows: list[JobRow]) -> None:
-    ref, more = rows[0].ref, len(rows) - 1
-    await our.controller.rooms.store.write(lambda tx: note(tx, asks, act, ref, more=more))
-
-
-async def one(our: Services, who: Principal, ref: str) -> JobRow:
-    """The job a reference names; of an array, its first element."""
-    return (await several(our, who, ref))[0]
-
-
-def as_it_is(our: Services, row: JobRow) -> JobRow:
-    """That a task runs is a fact of the engine; the database learns of it a moment later."""
-    job = our.controller.rooms.jobs.get(row.id)
-    if row.state is not State.STARTING or job is None or not job.launched:
-        return row
-    # Not the state in memory: that may be the end, which is not a fact before it is on disk.
-    stopped = job.attempt is not None and job.attempt.stop is not None
-    state = State.STOPPING if stopped else State.RUNNING
-    return replace(row, state=state, started_at=job.row.started_at)
-
-
-def _once_more(rows: list[JobRow]) -> JobSpec:
-    """The job without the terminal it was called from; of an array, the element that was named."""
-    spec = replace(from_values(rows[0].spec), stdin=Stdin.NONE)
-    index = rows[0].array_index
-    if spec.array is not None and len(rows) == 1 and index is not None:
-        return replace(spec, array=Array((index,)))
-    return spec
+    return await jobs_answer(await our.jobs.hold(asks, ref, False), next=None)

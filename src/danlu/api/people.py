@@ -1,4 +1,4 @@
-"""Routes for accounts: add, show, change, disable, enable, remove, hand over."""
+"""Routes for accounts: add, show, change, disable, enable, remove, transfer."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
 from danlu.access.people import NewPerson, Person
-from danlu.api.problems import told
-from danlu.api.services import Asks, Our, Services
+from danlu.api.dependencies import Asks, Our
+from danlu.api.problems import error_responses
 from danlu.api.session import PLAIN
 
 router = APIRouter(prefix="/users", tags=["people"])
@@ -25,7 +25,7 @@ class User(BaseModel):
     status: str = Field(description="`active`, `disabled` or `removed`")
     groups: list[str]
     leads: list[str] = Field(description="groups this person leads")
-    uid: int | None = Field(description="on the machine; null where all tasks share one")
+    uid: int | None = Field(description="on the machine; null if all tasks share one")
     gid: int | None
     must_change_password: bool
     created_at: float
@@ -44,12 +44,14 @@ class NewUser(BaseModel):
     uid: int | None = Field(None, ge=1000, le=LARGEST_NUMBER)
     gid: int | None = Field(None, ge=1000, le=LARGEST_NUMBER)
     trusted: bool = Field(
-        False, description="without root: says that all who use this server trust each other"
+        False, description="without root: confirms that all users of this server trust each other"
     )
 
 
 class UserWithPassword(User):
-    password: str = Field(description="good for one sign-in, which must change it; shown this once")
+    password: str = Field(
+        description="valid for one sign-in, which must change it; shown only once"
+    )
 
 
 class UserChanges(BaseModel):
@@ -60,7 +62,7 @@ class UserChanges(BaseModel):
 
 
 class DisableOrder(BaseModel):
-    stop_jobs: bool = Field(False, description="also stop whatever waits or runs")
+    stop_jobs: bool = Field(False, description="also stop waiting and running jobs")
 
 
 class HandOverOrder(BaseModel):
@@ -69,7 +71,7 @@ class HandOverOrder(BaseModel):
 
 class HandOver(BaseModel):
     jobs: int
-    files: str = Field(description="where the new owner finds the files; empty: there were none")
+    files: str = Field(description="where the new owner finds the files; empty: there are none")
 
 
 @router.get("", response_model=UserList)
@@ -77,12 +79,13 @@ async def list_users(
     our: Our,
     asks: Asks,
     status: Annotated[
-        str | None, Query(pattern="^(active|disabled|removed)$", description="only these")
+        str | None,
+        Query(pattern="^(active|disabled|removed)$", description="only accounts with this status"),
     ] = None,
     group: Annotated[str | None, Query(max_length=64, pattern=PLAIN)] = None,
 ) -> Values:
     """Lists the people one may see: an admin all, a leader the group's, others themselves."""
-    views = [user_view(person) for person in await our.accounts.people.seen(asks)]
+    views = [user_view(person) for person in await our.people.seen(asks)]
     return {
         "users": [
             view
@@ -93,10 +96,12 @@ async def list_users(
     }
 
 
-@router.post("", status_code=201, response_model=UserWithPassword, responses=told(400, 409, 413))
+@router.post(
+    "", status_code=201, response_model=UserWithPassword, responses=error_responses(400, 409, 413)
+)
 async def add(new: NewUser, our: Our, asks: Asks) -> Values:
     """Makes an account with a one-time password."""
-    person, password = await our.accounts.people.add(
+    person, password = await our.people.add(
         asks,
         NewPerson(
             new.name,
@@ -115,56 +120,48 @@ async def add(new: NewUser, our: Our, asks: Asks) -> Values:
 @router.get("/{name}", response_model=User)
 async def show(name: Name, our: Our, asks: Asks) -> Values:
     """One account."""
-    return user_view(await our.accounts.people.show(asks, name))
+    return user_view(await our.people.show(asks, name))
 
 
-@router.patch("/{name}", response_model=User, responses=told(400, 409, 413))
+@router.patch("/{name}", response_model=User, responses=error_responses(400, 409, 413))
 async def change(name: Name, changes: UserChanges, our: Our, asks: Asks) -> Values:
     """Changes what is named. One may change one's own full name; the rest is for admins."""
     values = changes.model_dump(exclude_none=True)
-    return user_view(await our.accounts.people.change(asks, name, values))
+    return user_view(await our.people.change(asks, name, values))
 
 
-@router.post("/{name}/disable", response_model=User, responses=told(400, 409, 413))
+@router.post("/{name}/disable", response_model=User, responses=error_responses(400, 409, 413))
 async def disable(name: Name, our: Our, asks: Asks, order: DisableOrder | None = None) -> Values:
     """Shuts somebody out at once: tokens, sessions and open terminals. Jobs go on."""
-    person = await our.accounts.people.disable(asks, name)
-    if order is not None and order.stop_jobs:
-        await _stop_all(our, name, asks.name)
-    return user_view(person)
+    stop_jobs = order is not None and order.stop_jobs
+    return user_view(await our.leaving.disable(asks, name, stop_jobs))
 
 
-@router.post("/{name}/enable", response_model=User, responses=told(409))
+@router.post("/{name}/enable", response_model=User, responses=error_responses(409))
 async def enable(name: Name, our: Our, asks: Asks) -> Values:
     """Lets a disabled account in again."""
-    return user_view(await our.accounts.people.enable(asks, name))
+    return user_view(await our.people.enable(asks, name))
 
 
-@router.post("/{name}/password", response_model=UserWithPassword, responses=told(409))
+@router.post("/{name}/password", response_model=UserWithPassword, responses=error_responses(409))
 async def reset_password(name: Name, our: Our, asks: Asks) -> Values:
     """Gives somebody who forgot it a one-time password; their tokens and sessions end."""
-    password = await our.accounts.people.reset_password(asks, name)
-    person = await our.accounts.people.show(asks, name)
+    password = await our.people.reset_password(asks, name)
+    person = await our.people.show(asks, name)
     return {**user_view(person), "password": password}
 
 
-@router.post("/{name}/hand-over", response_model=HandOver, responses=told(400, 409, 413))
+@router.post("/{name}/hand-over", response_model=HandOver, responses=error_responses(400, 409, 413))
 async def hand_over(name: Name, order: HandOverOrder, our: Our, asks: Asks) -> Values:
     """Gives the ended jobs and the files of somebody to somebody else."""
-    jobs, files = await our.handover.give(asks, name, order.to)
+    jobs, files = await our.leaving.hand_over(asks, name, order.to)
     return {"jobs": jobs, "files": files}
 
 
-@router.delete("/{name}", response_model=User, responses=told(409))
+@router.delete("/{name}", response_model=User, responses=error_responses(409))
 async def remove(name: Name, our: Our, asks: Asks) -> Values:
     """Ends an account for good. Its name and uid are never given again; jobs and files stay."""
-    return user_view(await our.accounts.people.remove(asks, name))
-
-
-async def _stop_all(our: Services, owner: str, by: str) -> None:
-    jobs = [job for job in our.controller.rooms.jobs.values() if job.row.owner == owner]
-    for job in jobs:
-        await our.controller.stop(job, by)
+    return user_view(await our.people.remove(asks, name))
 
 
 def user_view(person: Person) -> Values:

@@ -1,86 +1,69 @@
-"""Routes for the platform itself: nodes, cards, the server."""
+"""Routes for the platform itself: nodes, GPUs, the server."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from typing import Any
 
 from fastapi import APIRouter
 
 from danlu import __version__
-from danlu.access import rules
-from danlu.access.audit import note
-from danlu.access.errors import NotAllowed
-from danlu.api.answers import CardList, Goodbye, NodeList, ServerInfo, Version
-from danlu.api.problems import told
-from danlu.api.services import Asks, Our, Who
-from danlu.api.views import card_views, job_view, node_views
-from danlu.spec.states import State
-from danlu.store.errors import StoreError
+from danlu.api.answers import Goodbye, GpuList, NodeList, ServerInfo, Version
+from danlu.api.dependencies import Asks, Our, Who
+from danlu.api.problems import error_responses
+from danlu.api.views import job_view, node_view
 
 router = APIRouter(tags=["platform"])
 Values = dict[str, Any]
 
 
 @router.get("/version", response_model=Version)
-async def version() -> Values:
+async def version(our: Our) -> Values:
     """The version of the server."""
-    return {"version": __version__}
+    return {"version": __version__, "demo": our.server.demo}
 
 
 @router.get("/nodes", response_model=NodeList)
 async def nodes(our: Our, who: Who) -> Values:
-    """The nodes: what each has, what is free, who holds which card."""
-    return {"nodes": node_views(our.controller)}
+    """The nodes: what each has, what is free, who holds which GPU."""
+    now = our.cluster.usage.now().nodes
+    found = [node_view(node, now.get(node.name, ())) for node in our.cluster.nodes(who)]
+    return {"nodes": found}
 
 
-@router.get("/gpus", response_model=CardList)
+@router.get("/gpus", response_model=GpuList)
 async def gpus(our: Our, who: Who) -> Values:
-    """All cards, and how many of each model are free."""
-    cards = card_views(our.controller)
+    """All GPUs, and how many of each model are free."""
+    nodes = our.cluster.nodes(who)
+    now = our.cluster.usage.now().nodes
+    gpus = [gpu for node in nodes for gpu in node_view(node, now.get(node.name, ()))["gpus"]]
     summary: dict[str, Values] = {}
-    for card in cards:
-        line = summary.setdefault(card["model"], {"model": card["model"], "total": 0, "free": 0})
+    for gpu in gpus:
+        line = summary.setdefault(gpu["model"], {"model": gpu["model"], "total": 0, "free": 0})
         line["total"] += 1
-        line["free"] += card["state"] == "free"
-    return {"gpus": cards, "summary": [summary[model] for model in sorted(summary)]}
+        line["free"] += gpu["state"] == "free"
+    return {"gpus": gpus, "summary": [summary[model] for model in sorted(summary)]}
 
 
 @router.get("/server", response_model=ServerInfo)
 async def server(our: Our, who: Who) -> Values:
     """The server: where it is, what it runs, how its database is."""
-    rooms = our.controller.rooms
-    health = rooms.store.health
+    info = our.server.info(who)
     return {
         "version": __version__,
-        "data": str(rooms.settings.data) if rules.runs_server(who) else "",
-        "addresses": our.addresses,
-        "engine": rooms.engine.name,
-        "tasks_running": sum(len(job.shapes) for job in rooms.attempts.values()),
-        "jobs_active": len(rooms.attempts),
-        "jobs_queued": len(rooms.queue.waiting),
-        "database_ok": health.ok,
-        "database_problem_en": health.problem.en if health.problem else "",
-        "database_problem_zh": health.problem.zh if health.problem else "",
+        "data": info.data,
+        "addresses": info.addresses,
+        "engine": info.engine,
+        "tasks_running": info.tasks_running,
+        "jobs_active": info.jobs_active,
+        "jobs_queued": info.jobs_queued,
+        "database_ok": info.database_ok,
+        **info.database_problem.values("database_problem"),
+        "disk_full_since": info.disk_full_since,
     }
 
 
-@router.post("/server/shutdown", response_model=Goodbye, responses=told(403))
+@router.post("/server/shutdown", response_model=Goodbye, responses=error_responses(403))
 async def shutdown(our: Our, asks: Asks) -> Values:
     """Stops the server. Tasks go on; the answer lists them."""
-    if not rules.runs_server(asks.who):
-        raise NotAllowed("Only an admin may do this", "只有管理员可以执行")
-    jobs = list(our.controller.rooms.attempts.values())
-    # Also where the database is away: a server must be stoppable.
-    with contextlib.suppress(StoreError, TimeoutError):
-        async with asyncio.timeout(2):
-            await our.controller.rooms.store.write(lambda tx: note(tx, asks, "server.shutdown", ""))
-    our.shutdown()
-    return {
-        "running": [
-            job_view(job.row, job.attempt, job.spec)
-            for job in jobs
-            if job.row.state is not State.STARTING
-        ]
-    }
+    running = await our.server.shutdown(asks)
+    return {"running": [job_view(each.row, each.attempt, spec=each.spec) for each in running]}

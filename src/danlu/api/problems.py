@@ -1,4 +1,4 @@
-"""Errors as the API tells them: one shape, both languages, what to do next."""
+"""Error answers: one shape for every error, with messages in both languages."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from starlette.requests import ClientDisconnect
 from danlu.access.errors import AccessError, TooMany
 from danlu.api.faults import fault_words
 from danlu.engines.api import Unreachable
+from danlu.services.values import StoreError
 from danlu.spec.errors import SpecError, shorten
 from danlu.spec.read import LARGEST_FILE
+from danlu.spec.text import Text
 from danlu.spec.units import format_size
-from danlu.store.errors import StoreError
 
 log = logging.getLogger("danlu.api")
 
 _PRIVATE = frozenset({"password", "value", "old", "new", "code"})
-"""Keys of bodies whose values are not repeated in an answer."""
+"""Body keys whose values are never echoed in an answer."""
 
 
 class ErrorDetail(BaseModel):
@@ -47,34 +48,37 @@ class ErrorAnswer(BaseModel):
 
 
 class ApiProblem(Exception):
-    """Raised by routes; becomes an answer of this status."""
+    """Raised by routes and turned into an error answer."""
 
     def __init__(
         self,
         status: int,
         code: str,
-        en: str,
-        zh: str,
+        message: Text,
         details: list[dict[str, Any]] | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
-        super().__init__(en)
+        super().__init__(message.en)
         self.status = status
         self.code = code
-        self.en = en
-        self.zh = zh
+        self.message = message
         self.details = details or []
         self.headers = headers or {}
 
 
+BASE = "/danlu/v1"
+OLD_BASE = "/api/v1/"
+"""The former base path, now used by the API of another platform."""
+
 _HTTP_WORDS = {
     400: (
         "bad_request",
-        "The body cannot be read: send JSON in UTF-8",
-        "无法读取请求体：请发送 UTF-8 编码的 JSON",
+        Text(
+            "Cannot read the body: send JSON in UTF-8", "无法读取请求体：请发送 UTF-8 编码的 JSON"
+        ),
     ),
-    404: ("not_found", "There is nothing at this address", "此地址没有内容"),
-    405: ("method_not_allowed", "This address does not take that method", "不支持该方法"),
+    404: ("not_found", Text("Nothing at this address", "此地址没有内容")),
+    405: ("method_not_allowed", Text("Method not allowed at this address", "此地址不支持该方法")),
 }
 
 
@@ -83,23 +87,22 @@ def too_large(most: int) -> ApiProblem:
     return ApiProblem(
         413,
         "too_large",
-        f"A job file may have up to {size}. Put data and long scripts into files of their own",
-        f"任务文件最大 {size}。数据和长脚本请放到单独的文件里",
+        Text(
+            f"A job file may have at most {size}. Put data and long scripts into separate files",
+            f"任务文件最大 {size}。数据和长脚本请放到单独的文件里",
+        ),
     )
 
 
-def not_found(what_en: str, what_zh: str) -> ApiProblem:
-    return ApiProblem(404, "not_found", f"There is no {what_en}", f"没有{what_zh}")
-
-
-def told(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """For the OpenAPI document: what a route may answer beyond what every route may."""
+def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For the OpenAPI document: errors a route may return besides the common ones."""
     words = {
         400: "The body cannot be read",
         403: "Not allowed",
-        409: "Not possible in its present state",
+        409: "Not possible in its current state",
         413: "The body is too large",
-        429: "Too many tries; `Retry-After` says when to try again",
+        421: "Unknown host name",
+        429: "Too many attempts; `Retry-After` says when to try again",
     }
     return {status: {"model": ErrorAnswer, "description": words[status]} for status in statuses}
 
@@ -108,8 +111,7 @@ def answer(problem: ApiProblem) -> JSONResponse:
     body = {
         "error": {
             "code": problem.code,
-            "message_en": problem.en,
-            "message_zh": problem.zh,
+            **problem.message.values("message"),
             "details": problem.details,
         }
     }
@@ -119,15 +121,15 @@ def answer(problem: ApiProblem) -> JSONResponse:
 
 def from_access(error: AccessError) -> ApiProblem:
     headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooMany) else None
-    return ApiProblem(error.status, error.code, error.en, error.zh, headers=headers)
+    return ApiProblem(error.status, error.code, error.message, headers=headers)
 
 
 def from_spec(error: SpecError) -> ApiProblem:
     details = [dict(problem.values()) for problem in error.problems]
-    en, zh = "The job cannot be accepted", "任务无法接受"
+    message = Text("The job cannot be accepted", "任务无法接受")
     if error.language:
-        en, zh = f"{en} (read as {error.language})", f"{zh}（按 {error.language} 读取）"
-    return ApiProblem(422, "invalid_job", en, zh, details)
+        message += Text(f" (read as {error.language})", f"（按 {error.language} 读取）")
+    return ApiProblem(422, "invalid_job", message, details)
 
 
 def install(app: FastAPI) -> None:
@@ -145,15 +147,17 @@ def install(app: FastAPI) -> None:
 
     async def store_error(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, StoreError)
-        return answer(ApiProblem(503, "database", error.en, error.zh))
+        return answer(ApiProblem(503, "database", error.message))
 
     async def engine_away(request: Request, error: Exception) -> JSONResponse:
         return answer(
             ApiProblem(
                 503,
                 "engine",
-                f"The engine does not answer: {error}. Tasks go on; try again",
-                f"引擎没有响应：{error}。任务不受影响，请稍后重试",
+                Text(
+                    f"The engine does not answer: {error}. Tasks keep running; try again",
+                    f"引擎没有响应：{error}。任务不受影响，请稍后重试",
+                ),
             )
         )
 
@@ -161,30 +165,36 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         details = [_parameter(found) for found in error.errors()[:50]]
         return answer(
-            ApiProblem(422, "invalid_request", "The request is not valid", "请求不合法", details)
+            ApiProblem(422, "invalid_request", Text("Invalid request", "请求不合法"), details)
         )
 
     async def http_error(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
         if error.status_code == 413:
             return answer(too_large(LARGEST_FILE))
-        plain = ("http", str(error.detail), str(error.detail))
-        code, en, zh = _HTTP_WORDS.get(error.status_code, plain)
-        response = answer(ApiProblem(error.status_code, code, en, zh))
+        plain = "http", Text(str(error.detail), str(error.detail))
+        code, message = _HTTP_WORDS.get(error.status_code, plain)
+        path = request.url.path
+        if error.status_code == 404 and path.startswith(OLD_BASE):
+            moved = shorten(f"{BASE}/{path.removeprefix(OLD_BASE)}", 200)
+            message = Text(f"This address has moved to {moved}", f"此地址已改为 {moved}")
+        response = answer(ApiProblem(error.status_code, code, message))
         if error.headers:
             response.headers.update(error.headers)
         return response
 
     async def gone(request: Request, error: Exception) -> Response:
-        return Response(status_code=400)  # nobody hears it; and it is nothing for the log
+        return Response(status_code=400)  # never reaches the client, but keeps the log quiet
 
     async def surprise(request: Request, error: Exception) -> JSONResponse:
         return answer(
             ApiProblem(
                 500,
                 "internal",
-                "The server made a mistake; its log tells more. Tasks go on",
-                "服务器内部出错，详见服务器日志；任务不受影响",
+                Text(
+                    "Internal server error; see the server's log. Tasks keep running",
+                    "服务器内部出错，详见服务器日志；任务不受影响",
+                ),
             )
         )
 
@@ -203,15 +213,15 @@ def _parameter(found: Any) -> dict[str, Any]:
     place = [str(part) for part in found.get("loc", ())]
     key = ".".join(place[1:] or place)
     value = found.get("input")
-    # A whole body is not shown either: what is missing from it is not what it holds.
+    # For a missing key, pydantic reports the whole body as the input.
     hidden = isinstance(value, dict | list) or not _PRIVATE.isdisjoint(place[-1:])
     shown = None if hidden else shorten(value, 200)
-    en, zh = fault_words(str(found.get("type", "")), found.get("ctx") or {})
-    if not en:
-        message = str(found.get("msg", "not valid"))
-        en, zh = message, f"不合法（{message}）"
-    # Whoever typed it in a path or an option has no body with lines to look at.
+    words = fault_words(str(found.get("type", "")), found.get("ctx") or {})
+    if not words:
+        message = str(found.get("msg", "invalid"))
+        words = Text(message, f"不合法（{message}）")
+    # Values from a path or a query have no line number to point to, so the message quotes them.
     if shown is not None and found.get("type") not in ("missing", "extra_forbidden"):
         given = shorten(value, 60)
-        en, zh = f"{given} {en}", f"{given} {zh}"
-    return {"key": key, "value": shown, "message_en": f"{key}: {en}", "message_zh": f"{key}：{zh}"}
+        words = Text(f"{given} {words.en}", f"{given} {words.zh}")
+    return {"key": key, "value": shown, **words.after(key).values("message")}

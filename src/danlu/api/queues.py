@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
-from danlu.access.errors import NotThere, Unfit
-from danlu.api.problems import told
-from danlu.api.services import Asks, Our, Services, Who
+from danlu.api.dependencies import Asks, Our, Who
+from danlu.api.problems import error_responses
 from danlu.api.session import PLAIN
-from danlu.control.scheduling import Scheduling
-from danlu.spec.errors import Wrong
+from danlu.services.scheduling import QueueState
 from danlu.spec.refs import NAME_PATTERN
-from danlu.spec.units import parse_duration
 
 router = APIRouter(prefix="/queues", tags=["scheduling"])
 Values = dict[str, Any]
-T = TypeVar("T")
 Name = Annotated[str, Path(max_length=64, pattern=f"^{NAME_PATTERN}$")]
 Word = Annotated[str, Field(min_length=1, max_length=64, pattern=PLAIN)]
 Time = Annotated[float | Annotated[str, Field(max_length=64)], Field(description="seconds, or 2d")]
@@ -28,17 +22,23 @@ Time = Annotated[float | Annotated[str, Field(max_length=64)], Field(description
 
 class Queue(BaseModel):
     name: str = Field(examples=["vision"])
-    nodes: list[str] = Field(description="its nodes; none: all")
-    order: str = Field(description="who is next")
+    engine: str = Field(description="the engine that runs its jobs", examples=["local"])
+    nodes: list[str] = Field(description="its nodes; empty: all of its engine")
+    order: str = Field(description="order of waiting jobs")
     place: str = Field(description="where")
     backfill: bool
-    max_wait: float | None = Field(description="seconds after which a job goes before the order")
-    half_life: float = Field(description="seconds after which past use counts half (fair)")
+    max_wait: float | None = Field(description="seconds after which a job goes first")
+    half_life: float = Field(description="half-life of past usage in seconds (fair)")
     lend: bool
     reclaim: bool
     consolidate: bool
+    preempt: str = Field(
+        description="which preemptible jobs may be preempted: never, lower-priority"
+    )
+    priority: int = Field(description="on shared nodes, higher goes first")
+    weight: float | None = Field(description="its share of shared nodes, relative to other weights")
     declared: str = Field(description="built-in, file (danlu.toml) or command")
-    merged: list[str] = Field(description="queues that became part of it; their names still work")
+    merged: list[str] = Field(description="queues merged into it; their names still work")
     waiting: int
     running: int
 
@@ -50,6 +50,7 @@ class QueueList(BaseModel):
 class QueueRules(BaseModel):
     """What is left out stays as it is; null: as for all queues."""
 
+    engine: Word | None = Field(None, examples=["local"])
     nodes: Annotated[list[Word], Field(min_length=1, max_length=10_000)] | None = None
     order: Word | None = Field(None, examples=["fair"])
     place: Word | None = Field(None, examples=["tight"])
@@ -59,6 +60,9 @@ class QueueRules(BaseModel):
     lend: bool | None = None
     reclaim: bool | None = None
     consolidate: bool | None = None
+    preempt: Word | None = Field(None, examples=["lower-priority"])
+    priority: Annotated[int, Field(ge=-1000, le=1000)] | None = None
+    weight: Annotated[float, Field(gt=0, le=1e6)] | None = None
 
 
 class MergeOrder(BaseModel):
@@ -66,82 +70,56 @@ class MergeOrder(BaseModel):
 
 
 class Merged(BaseModel):
-    jobs: int = Field(description="how many jobs are in the other queue now")
+    jobs: int = Field(description="how many jobs were moved")
     queue: Queue
 
 
 @router.get("", response_model=QueueList)
 async def list_queues(our: Our, who: Who) -> Values:
     """All queues, their rules, and how many jobs are in each."""
-    return {"queues": _views(our)}
+    return {"queues": [_view(queue) for queue in our.scheduling.queues(who)]}
 
 
-@router.put("/{name}", response_model=Queue, responses=told(400, 409, 413))
+@router.put("/{name}", response_model=Queue, responses=error_responses(400, 409, 413))
 async def set_queue(name: Name, changes: QueueRules, our: Our, asks: Asks) -> Values:
     """Makes a queue or changes one; what waits is decided by the new rules at once."""
     values = changes.model_dump(exclude_unset=True)
-    for key in ("max_wait", "half_life"):
-        if values.get(key) is not None:
-            values[key] = parsed(key, values[key], parse_duration)
-    await _scheduling(our).set_queue(asks, name, values)
-    return _view(our, name)
+    return _view(await our.scheduling.set_queue(asks, name, values))
 
 
-@router.delete("/{name}", response_model=QueueList, responses=told(409))
+@router.delete("/{name}", response_model=QueueList, responses=error_responses(409))
 async def remove_queue(name: Name, our: Our, asks: Asks) -> Values:
     """Only one in which there are no jobs. Answers with those that are left."""
-    await _scheduling(our).remove_queue(asks, name)
-    return {"queues": _views(our)}
+    left = await our.scheduling.remove_queue(asks, name)
+    return {"queues": [_view(queue) for queue in left]}
 
 
-@router.post("/{name}/merge", response_model=Merged, responses=told(400, 409, 413))
+@router.post("/{name}/merge", response_model=Merged, responses=error_responses(400, 409, 413))
 async def merge_queue(name: Name, order: MergeOrder, our: Our, asks: Asks) -> Values:
     """Moves the jobs and nodes of a queue into another; its name goes on working."""
-    moved = await _scheduling(our).merge(asks, name, order.into)
-    return {"jobs": moved, "queue": _view(our, order.into)}
+    moved, queue = await our.scheduling.merge(asks, name, order.into)
+    return {"jobs": moved, "queue": _view(queue)}
 
 
-def parsed(key: str, value: object, parse: Callable[[object], T]) -> T:
-    """A size or duration as people write it."""
-    try:
-        return parse(value)
-    except Wrong as error:
-        found = error.findings[0]
-        raise Unfit(key, f"{str(value)[:80]!r} {found.en}", f"{value!r} {found.zh}") from None
-
-
-def _scheduling(our: Services) -> Scheduling:
-    return Scheduling(our.controller.rooms, our.controller.rules_changed)
-
-
-def _view(our: Services, name: str) -> Values:
-    found = next((queue for queue in _views(our) if queue["name"] == name), None)
-    if found is None:
-        raise NotThere(f"queue {name[:64]}", f"队列 {name[:64]}")
-    return found
-
-
-def _views(our: Services) -> list[Values]:
-    rooms = our.controller.rooms
-    book = rooms.rulebook
-    waiting = Counter(job.row.queue for job in rooms.jobs.values() if job.waiting is not None)
-    running = Counter(job.row.queue for job in rooms.attempts.values())
-    return [
-        {
-            "name": name,
-            "nodes": sorted(queue.nodes or ()),
-            "order": queue.order,
-            "place": queue.place,
-            "backfill": queue.backfill,
-            "max_wait": queue.max_wait,
-            "half_life": queue.half_life,
-            "lend": queue.lend,
-            "reclaim": queue.reclaim,
-            "consolidate": queue.consolidate,
-            "declared": book.declared(name),
-            "merged": sorted(old for old, new in book.merged.items() if new == name),
-            "waiting": waiting[name],
-            "running": running[name],
-        }
-        for name, queue in book.queues.items()
-    ]
+def _view(queue: QueueState) -> Values:
+    rules = queue.rules
+    return {
+        "name": queue.name,
+        "engine": queue.engine,
+        "nodes": sorted(rules.nodes or ()),
+        "order": rules.order,
+        "place": rules.place,
+        "backfill": rules.backfill,
+        "max_wait": rules.max_wait,
+        "half_life": rules.half_life,
+        "lend": rules.lend,
+        "reclaim": rules.reclaim,
+        "consolidate": rules.consolidate,
+        "preempt": rules.preempt,
+        "priority": rules.priority,
+        "weight": rules.weight,
+        "declared": queue.declared,
+        "merged": list(queue.merged),
+        "waiting": queue.waiting,
+        "running": queue.running,
+    }

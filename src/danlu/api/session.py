@@ -1,4 +1,4 @@
-"""Routes for signing in and out, one's password, one's sessions and tokens."""
+"""Routes for signing in and out, passwords, sessions and tokens."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 
-from danlu.access.gate import Asker, Principal
+from danlu.access.gate import SIGNED_IN, Asker, Principal
 from danlu.access.passwords import LONGEST, SHORTEST
 from danlu.access.tokens import LONGEST_SECONDS, USUAL_SECONDS
-from danlu.api.problems import ApiProblem, told
-from danlu.api.services import Asks, Barely, Our, address_of
-from danlu.store.rows import TokenRow
+from danlu.api.dependencies import Asks, Barely, Our, address_of
+from danlu.api.problems import ApiProblem, error_responses
+from danlu.services.values import TokenRow
+from danlu.spec.text import Text
 
 router = APIRouter(tags=["session"])
 Values = dict[str, Any]
@@ -29,21 +30,24 @@ class Me(BaseModel):
     user: str
     role: str = Field(examples=["member"])
     groups: list[str]
-    leads: list[str] = Field(description="groups one leads")
-    scope: str = Field(description="of the token: `all`, or `read` for one that changes nothing")
+    leads: list[str] = Field(description="groups you lead")
+    scope: str = Field(description="of the token: `all`, or `read` for a read-only one")
     must_change_password: bool
 
 
 class Token(BaseModel):
     id: str
-    kind: str = Field(description="`session`: from a sign-in; `personal`; `machine`: the server's")
+    kind: str = Field(
+        description="`session`: from a sign-in; `browser`: from one in a browser; `personal`; "
+        "`machine`: the server's"
+    )
     label: str
     scope: str
     created_at: float
     expires_at: float | None
     last_used_at: float | None = Field(description="to the hour")
-    address: str = Field(description="where it was made from")
-    current: bool = Field(description="the one this request came with")
+    address: str = Field(description="address it was created from")
+    current: bool = Field(description="the one used for this request")
 
 
 class TokenList(BaseModel):
@@ -51,7 +55,7 @@ class TokenList(BaseModel):
 
 
 class NewToken(Token):
-    token: str = Field(description="shown this once")
+    token: str = Field(description="shown only once")
 
 
 class Ended(BaseModel):
@@ -72,30 +76,34 @@ class TokenOrder(BaseModel):
     label: str = Field("", max_length=200)
     scope: str = Field("all", pattern="^(all|read)$")
     expires_in: float = Field(
-        USUAL_SECONDS, ge=1, le=LONGEST_SECONDS, description="seconds; 90 days if left out"
+        USUAL_SECONDS, ge=1, le=LONGEST_SECONDS, description="seconds; default: 90 days"
     )
 
 
-@router.post("/login", response_model=LoginAnswer, responses=told(400, 413))
+@router.post("/login", response_model=LoginAnswer, responses=error_responses(400, 413))
 async def login(asked: Login, request: Request, our: Our) -> Values:
     """Turns a name and a password into a token that lasts 30 days from its last use."""
-    token, user = await our.gate.login(asked.user, asked.password, address_of(request))
-    return {"token": token, "user": user.name, "must_change_password": user.must_change}
+    found = await our.sign_in.login(asked.user, asked.password, address_of(request))
+    return {
+        "token": found.secret,
+        "user": found.user.name,
+        "must_change_password": found.user.must_change,
+    }
 
 
-@router.post("/logout", response_model=Me, responses=told(409))
+@router.post("/logout", response_model=Me, responses=error_responses(409))
 async def logout(request: Request, our: Our, who: Barely) -> Values:
     """Ends the token this request comes with."""
-    await our.accounts.tokens.logout(Asker(who, address_of(request)))
+    await our.tokens.logout(Asker(who, address_of(request)))
     return me_view(who)
 
 
-@router.post("/password", response_model=Me, responses=told(400, 413))
+@router.post("/password", response_model=Me, responses=error_responses(400, 413))
 async def password(asked: NewPassword, request: Request, our: Our, who: Barely) -> Values:
     """Changes one's own password; the one-time password and other sessions end with it."""
     asker = Asker(who, address_of(request))
-    if not await our.gate.change_password(asker, asked.old, asked.new):
-        raise ApiProblem(403, "wrong_password", "The old password is wrong", "原密码错误")
+    if not await our.sign_in.change_password(asker, asked.old, asked.new):
+        raise ApiProblem(403, "wrong_password", Text("The old password is wrong", "原密码错误"))
     return {**me_view(who), "must_change_password": False}
 
 
@@ -108,14 +116,14 @@ async def whoami(who: Barely) -> Values:
 @router.get("/sessions", response_model=TokenList)
 async def sessions(our: Our, asks: Asks) -> Values:
     """Lists where one is signed in."""
-    rows = await our.accounts.tokens.of(asks)
-    return {"tokens": [token_view(row, asks.who) for row in rows if row.kind == "session"]}
+    rows = await our.tokens.of(asks)
+    return {"tokens": [token_view(row, asks.who) for row in rows if row.kind in SIGNED_IN]}
 
 
 @router.delete("/sessions", response_model=Ended)
 async def end_sessions(our: Our, asks: Asks) -> Values:
     """Signs out everywhere else."""
-    return {"ended": await our.accounts.tokens.end_sessions(asks)}
+    return {"ended": await our.tokens.end_sessions(asks)}
 
 
 @router.get("/tokens", response_model=TokenList)
@@ -123,27 +131,29 @@ async def tokens(
     our: Our,
     asks: Asks,
     user: Annotated[
-        str | None, Query(max_length=200, pattern=PLAIN, description="an admin may name another")
+        str | None, Query(max_length=200, pattern=PLAIN, description="someone else's, for admins")
     ] = None,
 ) -> Values:
     """Lists one's tokens; the tokens themselves are kept nowhere."""
-    rows = await our.accounts.tokens.of(asks, user)
+    rows = await our.tokens.of(asks, user)
     return {"tokens": [token_view(row, asks.who) for row in rows]}
 
 
-@router.post("/tokens", status_code=201, response_model=NewToken, responses=told(400, 409, 413))
+@router.post(
+    "/tokens", status_code=201, response_model=NewToken, responses=error_responses(400, 409, 413)
+)
 async def make_token(order: TokenOrder, our: Our, asks: Asks) -> Values:
     """Makes a personal token for scripts. It is shown this once."""
-    made = await our.accounts.tokens.make(asks, order.label, order.scope, order.expires_in)
+    made = await our.tokens.make(asks, order.label, order.scope, order.expires_in)
     return {**token_view(made[1], asks.who), "token": made[0]}
 
 
-@router.delete("/tokens/{id}", response_model=Token, responses=told(409))
+@router.delete("/tokens/{id}", response_model=Token, responses=error_responses(409))
 async def revoke_token(
     id: Annotated[str, Path(max_length=64, pattern=PLAIN)], our: Our, asks: Asks
 ) -> Values:
     """Ends a token at once, and whatever is open with it."""
-    return token_view(await our.accounts.tokens.revoke(asks, id), asks.who)
+    return token_view(await our.tokens.revoke(asks, id), asks.who)
 
 
 def me_view(who: Principal) -> Values:

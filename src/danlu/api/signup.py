@@ -1,4 +1,4 @@
-"""Routes for those who come in: sign-up, requests and invitations."""
+"""Routes for sign-up, account requests and invitations."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import BaseModel, Field
 
 from danlu.access.passwords import LONGEST, SHORTEST
 from danlu.access.signup import LONGEST_SECONDS, MOST_USES, USUAL_SECONDS, Application
+from danlu.api.dependencies import Asks, Our, address_of
 from danlu.api.people import User, user_view
-from danlu.api.problems import told
-from danlu.api.services import Asks, Our, address_of
+from danlu.api.problems import error_responses
 from danlu.api.session import PLAIN
-from danlu.store.rows import InviteRow, RequestRow
+from danlu.services.values import InviteRow, RequestRow
 
 router = APIRouter(tags=["people"])
 Values = dict[str, Any]
@@ -24,16 +24,18 @@ class SignUpOrder(BaseModel):
     name: str = Field(min_length=1, max_length=64, examples=["alice"])
     password: str = Field(min_length=SHORTEST, max_length=LONGEST)
     full_name: str = Field("", max_length=200)
-    code: str | None = Field(None, max_length=100, description="of an invitation")
+    code: str | None = Field(None, max_length=100, description="invitation code")
     group: str | None = Field(
-        None, max_length=64, pattern=PLAIN, description="without a code: which leader is asked"
+        None, max_length=64, pattern=PLAIN, description="without a code: the group to join"
     )
-    note: str = Field("", max_length=200, description="without a code: what they should know")
+    note: str = Field(
+        "", max_length=200, description="without a code: a message to whoever approves"
+    )
 
 
 class SignedUp(BaseModel):
     user: str
-    status: str = Field(description="`active`: sign in now; `pending`: somebody must approve it")
+    status: str = Field(description="`active`: sign in now; `pending`: awaiting approval")
 
 
 class Applicant(BaseModel):
@@ -53,14 +55,14 @@ class InviteOrder(BaseModel):
     group: str | None = Field(None, max_length=64, pattern=PLAIN)
     uses: int = Field(1, ge=1, le=MOST_USES)
     expires_in: float = Field(
-        USUAL_SECONDS, ge=1, le=LONGEST_SECONDS, description="seconds; 14 days if left out"
+        USUAL_SECONDS, ge=1, le=LONGEST_SECONDS, description="seconds; default: 14 days"
     )
     note: str = Field("", max_length=200)
 
 
 class Invite(BaseModel):
     id: str
-    begins: str = Field(description="how the code begins; the rest is kept nowhere")
+    begins: str = Field(description="the first characters of the code; the rest is not stored")
     group: str | None
     uses: int
     used: int
@@ -75,58 +77,60 @@ class InviteList(BaseModel):
 
 
 class NewInvite(Invite):
-    code: str = Field(description="shown this once")
+    code: str = Field(description="shown only once")
 
 
-@router.post("/sign-up", status_code=201, response_model=SignedUp, responses=told(400, 409, 413))
+@router.post(
+    "/sign-up", status_code=201, response_model=SignedUp, responses=error_responses(400, 409, 413)
+)
 async def sign_up(asked: SignUpOrder, request: Request, our: Our) -> Values:
     """Makes an account with an invitation's code; without one, asks for an account."""
     order = Application(
         asked.name, asked.password, asked.full_name, asked.code, asked.group, asked.note
     )
-    person = await our.accounts.signup.sign_up(order, address_of(request))
+    person = await our.signup.sign_up(order, address_of(request))
     return {"user": asked.name, "status": "pending" if person is None else "active"}
 
 
 @router.get("/requests", response_model=ApplicantList)
 async def requests(our: Our, asks: Asks) -> Values:
     """Lists who asks to be let in: a leader sees those for the group, an admin all."""
-    rows = await our.accounts.signup.requests(asks)
+    rows = await our.signup.requests(asks)
     return {"requests": [_request_view(row) for row in rows]}
 
 
-@router.post("/requests/{name}/approve", response_model=User, responses=told(409))
+@router.post("/requests/{name}/approve", response_model=User, responses=error_responses(409))
 async def approve(name: Name, our: Our, asks: Asks) -> Values:
     """Lets somebody in, into the group they asked for."""
-    return user_view(await our.accounts.signup.approve(asks, name))
+    return user_view(await our.signup.approve(asks, name))
 
 
 @router.post("/requests/{name}/decline", response_model=Applicant)
 async def decline(name: Name, our: Our, asks: Asks) -> Values:
     """Does not let somebody in; the name is free again."""
-    return _request_view(await our.accounts.signup.decline(asks, name))
+    return _request_view(await our.signup.decline(asks, name))
 
 
 @router.get("/invites", response_model=InviteList)
 async def invites(our: Our, asks: Asks) -> Values:
     """The invitations one may see."""
-    rows = await our.accounts.signup.invites(asks)
+    rows = await our.signup.invites(asks)
     return {"invites": [_invite_view(row) for row in rows]}
 
 
-@router.post("/invites", status_code=201, response_model=NewInvite, responses=told(400, 413))
+@router.post(
+    "/invites", status_code=201, response_model=NewInvite, responses=error_responses(400, 413)
+)
 async def invite(order: InviteOrder, our: Our, asks: Asks) -> Values:
     """Makes a code to sign up with, shown this once. A leader invites to the group they lead."""
-    code, row = await our.accounts.signup.invite(
-        asks, order.group, order.uses, order.expires_in, order.note
-    )
+    code, row = await our.signup.invite(asks, order.group, order.uses, order.expires_in, order.note)
     return {**_invite_view(row), "code": code}
 
 
 @router.delete("/invites/{id}", response_model=Invite)
 async def revoke(id: Name, our: Our, asks: Asks) -> Values:
     """Ends an invitation."""
-    return _invite_view(await our.accounts.signup.revoke(asks, id))
+    return _invite_view(await our.signup.revoke(asks, id))
 
 
 def _request_view(row: RequestRow) -> Values:

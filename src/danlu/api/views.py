@@ -1,32 +1,42 @@
-"""Jobs, nodes and cards as the API shows them."""
+"""Jobs, nodes and GPUs as the API shows them."""
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Any
 
-from danlu.control.active import Active
-from danlu.control.controller import Controller
-from danlu.control.tally import Count
-from danlu.control.words import event_words
 from danlu.engines.api import Phase
 from danlu.sched.api import WHOLE
+from danlu.services.cluster import Gpu, Node
+from danlu.services.gpu_usage import UNKNOWN, GpuNow
+from danlu.services.values import AttemptRow, Count, EventRow, JobRow, event_words
 from danlu.spec.codec import from_values
-from danlu.spec.diagnose import describe
+from danlu.spec.diagnose import advise, describe
 from danlu.spec.job import JobSpec, RunAs
+from danlu.spec.placement import Placement
 from danlu.spec.states import State
-from danlu.store.rows import AttemptRow, EventRow, JobRow
+from danlu.spec.text import EMPTY, Text
 
 Values = dict[str, Any]
 
 
-def job_view(row: JobRow, attempt: AttemptRow | None = None, spec: JobSpec | None = None) -> Values:
+def job_view(
+    row: JobRow,
+    attempt: AttemptRow | None = None,
+    unknown_since: float | None = None,
+    spec: JobSpec | None = None,
+) -> Values:
     spec = spec or from_values(row.spec)
-    en = zh = advice_en = advice_zh = ""
+    reason = advice = EMPTY
     if row.reason is not None:
-        en, zh, advice_en, advice_zh = describe(row.reason, row.detail)
+        reason = describe(row.reason, row.detail)
+        advice = advise(row.reason, row.detail, row.state.final)
     models = {role.resources.gpus.model for role in spec.roles} - {None}
-    nodes = dict.fromkeys(place["node"] for place in attempt.places) if attempt else {}
+    before = before_view(row, attempt)
+    places = attempt.places if attempt and before is None else ()
+    nodes = dict.fromkeys(place.node for place in places if place.node)
     return {
         "id": row.id,
         "ref": row.ref,
@@ -40,10 +50,8 @@ def job_view(row: JobRow, attempt: AttemptRow | None = None, spec: JobSpec | Non
         "state": row.state,
         "held": row.held,
         "reason": row.reason,
-        "reason_en": en,
-        "reason_zh": zh,
-        "advice_en": advice_en,
-        "advice_zh": advice_zh,
+        **reason.values("reason"),
+        **advice.values("advice"),
         "evidence": row.detail.get("evidence", []),
         "exit_code": row.exit_code,
         "queue": row.queue,
@@ -59,11 +67,30 @@ def job_view(row: JobRow, attempt: AttemptRow | None = None, spec: JobSpec | Non
         "task_count": spec.tasks,
         "command": command_text(spec),
         "retries_left": max(0, spec.retries - row.failures),
+        "unknown_since": unknown_since,
+        "before": before,
+    }
+
+
+def before_view(row: JobRow, attempt: AttemptRow | None) -> Values | None:
+    """The run after which a job was requeued; None unless it is waiting again."""
+    if row.state is not State.QUEUED or attempt is None or attempt.ended_at is None:
+        return None
+    start = attempt.started_at or attempt.ended_at
+    reason = EMPTY
+    if attempt.reason is not None:
+        reason = describe(attempt.reason, attempt.detail)
+    return {
+        "started_at": attempt.started_at,
+        "ended_at": attempt.ended_at,
+        "ran": max(0.0, attempt.ended_at - start),
+        "reason": attempt.reason,
+        **reason.values("reason"),
     }
 
 
 def array_seq(row: JobRow, spec: JobSpec) -> int | None:
-    """The number of the array's first element: the elements are numbered in their order."""
+    """The number of the array's first element; elements are numbered consecutively."""
     if row.array_index is None or spec.array is None:
         return None
     indexes = spec.array.indexes
@@ -86,47 +113,59 @@ def command_text(spec: JobSpec) -> str:
     command = spec.roles[0].command
     text = command.words[0] if command.run_as is RunAs.SHELL else " ".join(command.words)
     lines = text.strip().splitlines() or [""]
-    # Of a script, what it does says more than how it begins.
+    # For a script, what it does says more than its first line.
     first = next((line for line in lines if line.strip() and line[:1] != "#"), lines[0])
     return first if len(first) <= 120 else first[:117] + "..."
 
 
 def attempt_view(attempt: AttemptRow) -> Values:
-    en, zh = ("", "")
+    reason = EMPTY
     if attempt.reason is not None:
-        en, zh, *_ = describe(attempt.reason, attempt.detail)
+        reason = describe(attempt.reason, attempt.detail)
     return {
         "id": attempt.id,
         "number": attempt.number,
         "state": attempt.state,
         "reason": attempt.reason,
-        "reason_en": en,
-        "reason_zh": zh,
+        **reason.values("reason"),
         "created_at": attempt.created_at,
         "started_at": attempt.started_at,
         "ended_at": attempt.ended_at,
-        "places": attempt.places,
+        "places": placement_views(attempt.places),
     }
+
+
+def placement_views(places: Sequence[Placement]) -> list[Values]:
+    return [
+        {
+            "task": task,
+            "node": place.node,
+            "gpus": list(place.gpus),
+            "share": place.share,
+            "ports": list(place.ports),
+        }
+        for task, place in enumerate(places)
+    ]
 
 
 def task_views(spec: JobSpec, attempt: AttemptRow | None) -> list[Values]:
     """The tasks of the latest attempt."""
     ends = {int(task["task"]): task for task in attempt.tasks} if attempt else {}
-    places = {int(place["task"]): place for place in attempt.places} if attempt else {}
+    places = attempt.places if attempt else ()
     views = []
     index = 0
     for role in spec.roles:
         for role_index in range(role.count):
-            place, end = places.get(index, {}), ends.get(index, {})
+            place, end = (places[index] if index < len(places) else None), ends.get(index, {})
             phase = end.get("phase") or _phase(attempt)
             views.append(
                 {
                     "index": index,
                     "role": role.name,
                     "role_index": role_index,
-                    "node": place.get("node"),
-                    "gpus": place.get("cards", []),
-                    "ports": place.get("ports", []),
+                    "node": (place.node or None) if place else None,
+                    "gpus": list(place.gpus) if place else [],
+                    "ports": list(place.ports) if place else [],
                     "phase": phase,
                     "exit_code": end.get("exit_code"),
                     "signal": end.get("signal"),
@@ -143,37 +182,27 @@ def _phase(attempt: AttemptRow | None) -> str:
 
 
 def event_view(event: EventRow) -> Values:
-    en, zh = event_words(event)
     return {
         "seq": event.seq,
         "at": event.at,
         "kind": event.kind,
         "actor": event.actor,
         "data": event.data,
-        "en": en,
-        "zh": zh,
+        **event_words(event).values(),
     }
 
 
-def doing(job: Active | None) -> tuple[str, str]:
-    """What is being done for a job right now, where that may take long."""
-    return job.doing if job is not None else ("", "")
-
-
-def settled_view(job: Values, now: tuple[str, str] = ("", "")) -> Values:
-    """Why a job that does not wait is where it is. `now`: what is being done for it."""
+def settled_view(job: Values, now: Text = EMPTY) -> Values:
+    """The explanation of a job that is not waiting. `now`: progress of a slow step."""
     words = {
-        State.STARTING: ("It is being started", "正在启动"),
-        State.RUNNING: ("It runs", "正在运行"),
-        State.STOPPING: ("It is being stopped", "正在停止"),
+        State.STARTING: Text("Starting", "正在启动"),
+        State.RUNNING: Text("Running", "正在运行"),
+        State.STOPPING: Text("Stopping", "正在停止"),
     }
-    en, zh = words.get(job["state"], (job["reason_en"], job["reason_zh"]))
-    if now[0]:
-        en, zh = now
+    settled = words.get(job["state"], Text(job["reason_en"], job["reason_zh"]))
     return {
         "state": job["state"],
-        "sentence_en": en,
-        "sentence_zh": zh,
+        **(now or settled).values("sentence"),
         "starts_now": False,
         "causes": [],
         "nodes": [],
@@ -187,82 +216,57 @@ def settled_view(job: Values, now: tuple[str, str] = ("", "")) -> Values:
     }
 
 
-def node_views(controller: Controller) -> list[Values]:
-    rooms = controller.rooms
-    states = {state.name: state for state in rooms.ledger.states()}
-    cards: dict[str, list[Values]] = {}
-    for card in card_views(controller):
-        cards.setdefault(card["node"], []).append(card)
-    views = []
-    for node in rooms.ledger.nodes():
-        state = states[node.name]
-        views.append(
-            {
-                "name": node.name,
-                "up": node.up,
-                "drained": state.drained,
-                "labels": sorted(node.labels),
-                "address": node.address,
-                "cpus": node.cpus,
-                "cpus_free": state.cpus_free,
-                "memory": node.memory,
-                "memory_free": state.memory_free,
-                "gpus": cards.get(node.name, []),
-                "note": node.note,
-            }
-        )
-    return views
+def node_view(node: Node, now: Sequence[GpuNow] = ()) -> Values:
+    return {
+        "name": node.name,
+        "up": node.up,
+        "drained": node.drained,
+        "drain_reason": node.drain_reason,
+        "labels": list(node.labels),
+        "address": node.address,
+        "cpus": node.cpus,
+        "cpus_free": node.cpus_free,
+        "memory": node.memory,
+        "memory_free": node.memory_free,
+        "gpus": [gpu_view(gpu, *now[index : index + 1]) for index, gpu in enumerate(node.gpus)],
+        "note": node.note,
+        "engine": node.engine,
+        "unknown_since": node.unknown_since,
+    }
 
 
-def card_views(controller: Controller) -> list[Values]:
-    rooms = controller.rooms
-    holders, books = rooms.ledger.card_holders(), controller.planner.books()
-    views = []
-    for node, state in zip(rooms.ledger.nodes(), rooms.ledger.states(), strict=True):
-        for card, gpu in zip(state.cards, node.gpus, strict=True):
-            jobs = [
-                rooms.jobs[h.job_id]
-                for h in holders.get((node.name, card.index), ())
-                if h.job_id in rooms.jobs
-            ]
-            first = jobs[0] if jobs else None
-            since = first.attempt.started_at if first and first.attempt else None
-            count = books.cards[node.name, card.index]
-            views.append(
-                {
-                    "node": node.name,
-                    "index": card.index,
-                    "model": card.model,
-                    "uuid": gpu.uuid,
-                    "memory": gpu.memory,
-                    "state": _card_state(count, node.up and card.healthy),
-                    "free": count.free / WHOLE,
-                    "job": first.row.ref if first else None,
-                    "jobs": [job.row.ref for job in jobs],
-                    "owner": first.row.owner if first else None,
-                    "since": since,
-                }
-            )
-    return views
-
-
-def _card_state(count: Count, well: bool) -> str:
-    if not well:
-        return "down"
-    if count.used:
-        return "used"
-    if count.out:
-        return "drained"
-    return "reserved" if count.reserved else "free"
+def gpu_view(gpu: Gpu, now: GpuNow = UNKNOWN) -> Values:
+    return {
+        "node": gpu.node,
+        "index": gpu.index,
+        "model": gpu.model,
+        "uuid": gpu.uuid,
+        "memory": gpu.memory,
+        "state": gpu.state,
+        "free": gpu.free,
+        "job": gpu.jobs[0] if gpu.jobs else None,
+        "jobs": list(gpu.jobs),
+        "owner": gpu.owner,
+        "since": gpu.since,
+        "ends": gpu.ends,
+        "kept_for": gpu.kept_for,
+        "note": gpu.note,
+        "busy": now.busy,
+        "memory_used": now.memory,
+        "idle_since": now.held_idle(gpu.since, time.time()),
+    }
 
 
 def count_view(count: Count) -> Values:
-    """Cards, whole and parts: total = free + reserved + used + out."""
+    """GPUs, whole and parts: total = free + reserved + used + out + outside + unknown."""
     return {
         "total": count.total / WHOLE,
         "free": count.free / WHOLE,
         "reserved": count.reserved / WHOLE,
         "used": count.used / WHOLE,
         "out": count.out / WHOLE,
+        "outside": count.outside / WHOLE,
+        "unknown": count.unknown / WHOLE,
         "idle": count.idle / WHOLE,
+        "draining": count.draining / WHOLE,
     }

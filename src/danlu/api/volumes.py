@@ -7,12 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
-from danlu.api.problems import told
-from danlu.api.services import Asks, Our
+from danlu.api.dependencies import Asks, Our
+from danlu.api.problems import error_responses
 from danlu.api.session import PLAIN
-from danlu.control.catalogue import Catalogue, Shown
+from danlu.services.values import Shown, VolumeRow
 from danlu.spec.refs import NAME_PATTERN
-from danlu.store.rows import VolumeRow
 
 router = APIRouter(prefix="/volumes", tags=["volumes"])
 Values = dict[str, Any]
@@ -26,17 +25,21 @@ Line = Annotated[str, Field(max_length=200, pattern=PLAIN)]
 
 class Volume(BaseModel):
     name: str = Field(examples=["fast"])
-    path: str = Field(description="where tasks see it", examples=["/mnt/fast"])
+    path: str = Field(description="path in tasks", examples=["/mnt/fast"])
     read_only: bool
-    everywhere: bool = Field(description="in every task; else only where a job asks for it")
-    nodes: list[str] = Field(description="where it exists; none: on all")
+    everywhere: bool = Field(description="mounted in every task; else only if a job asks for it")
+    nodes: list[str] = Field(description="nodes where it exists; empty: all")
     tier: str = Field(examples=["fast"])
     note: str
     declared: str = Field(description="built-in, file (danlu.toml) or command")
-    usable: bool = Field(description="whoever asks may mount it")
-    source: str | None = Field(description="the folder of the machine; for admins")
-    groups: list[str] | None = Field(description="who may, with users; none: all. For admins")
+    usable: bool = Field(description="whether you may mount it")
+    source: str | None = Field(description="folder on the machine; for admins")
+    groups: list[str] | None = Field(
+        description="groups that may use it, with users; empty: all. For admins"
+    )
     users: list[str] | None
+    warning_en: str = Field("", description="what may keep people from using it")
+    warning_zh: str = ""
 
 
 class VolumeList(BaseModel):
@@ -46,7 +49,7 @@ class VolumeList(BaseModel):
 class NewVolume(BaseModel):
     name: str = Field(pattern=f"^{NAME_PATTERN}$", examples=["fast"])
     source: Folder = Field(examples=["/nvme/shared"])
-    path: Folder | None = Field(None, description="left out: /mnt/NAME")
+    path: Folder | None = Field(None, description="default: /mnt/NAME")
     read_only: bool = False
     everywhere: bool = True
     groups: Names = []
@@ -71,11 +74,11 @@ class VolumeChanges(BaseModel):
 @router.get("", response_model=VolumeList)
 async def list_volumes(our: Our, asks: Asks) -> Values:
     """Lists what one may mount; an admin sees all."""
-    found = await _catalogue(our).seen(asks)
+    found = await our.volumes.seen(asks)
     return {"volumes": [volume_view(shown, asks.who.admin) for shown in found]}
 
 
-@router.post("", status_code=201, response_model=Volume, responses=told(400, 409, 413))
+@router.post("", status_code=201, response_model=Volume, responses=error_responses(400, 409, 413))
 async def add(new: NewVolume, our: Our, asks: Asks) -> Values:
     """Jobs that start from now on may see it."""
     row = VolumeRow(
@@ -91,32 +94,28 @@ async def add(new: NewVolume, our: Our, asks: Asks) -> Values:
         new.note,
         0.0,
     )
-    return volume_view(await _catalogue(our).add(asks, row), True)
+    return volume_view(await our.volumes.add(asks, row), True)
 
 
 @router.get("/{name}", response_model=Volume)
 async def show(name: Name, our: Our, asks: Asks) -> Values:
     """One volume."""
-    return volume_view(await _catalogue(our).show(asks, name), asks.who.admin)
+    return volume_view(await our.volumes.show(asks, name), asks.who.admin)
 
 
-@router.patch("/{name}", response_model=Volume, responses=told(400, 409, 413))
+@router.patch("/{name}", response_model=Volume, responses=error_responses(400, 409, 413))
 async def change(name: Name, changes: VolumeChanges, our: Our, asks: Asks) -> Values:
     """Changes what is named; tasks that run are not touched."""
     values = {key: value for key, value in changes.model_dump().items() if value is not None}
     if "path" in values:
         values["target"] = values.pop("path")
-    return volume_view(await _catalogue(our).change(asks, name, values), True)
+    return volume_view(await our.volumes.change(asks, name, values), True)
 
 
-@router.delete("/{name}", response_model=Volume, responses=told(409))
+@router.delete("/{name}", response_model=Volume, responses=error_responses(409))
 async def remove(name: Name, our: Our, asks: Asks) -> Values:
     """No job may mount it any more; the folder itself stays as it is."""
-    return volume_view(await _catalogue(our).remove(asks, name), True)
-
-
-def _catalogue(our: Our) -> Catalogue:
-    return Catalogue(our.controller.rooms, our.controller.volumes_changed)
+    return volume_view(await our.volumes.remove(asks, name), True)
 
 
 def volume_view(shown: Shown, admin: bool) -> Values:
@@ -131,6 +130,7 @@ def volume_view(shown: Shown, admin: bool) -> Values:
         "note": config.note,
         "declared": config.declared,
         "usable": shown.usable,
+        **shown.warning.values("warning"),
         "source": str(config.source) if admin else None,
         "groups": list(config.groups) if admin else None,
         "users": list(config.users) if admin else None,

@@ -1,44 +1,47 @@
-"""An explanation as the API shows it: causes, numbers, who holds, and what would help."""
+"""Explanations in API answers: causes, numbers, holders and suggestions."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from danlu.sched.advice import change_words, clear_words, distance, effect_words, eta_words
+from danlu.api.views import placement_views
 from danlu.sched.api import Explanation, Holder, Suggestion
-from danlu.sched.words import cause_words, sentence
+from danlu.sched.explain.advice import (
+    change_words,
+    clear_words,
+    distance,
+    effect_words,
+    eta_words,
+    rounded,
+)
+from danlu.sched.explain.words import cause_words, sentence
 from danlu.spec.states import State
+from danlu.spec.text import EMPTY, Text
 
 Values = dict[str, Any]
 
 
 def waiting_view(explanation: Explanation, now: float | None = None) -> Values:
-    """`now`: where it is not of this moment."""
-    en, zh = sentence(explanation)
-    causes = []
-    for cause in explanation.causes:
-        cause_en, cause_zh = cause_words(cause)
-        causes.append(
+    """`now`: when the explanation was computed, if not just now."""
+    return {
+        "state": State.QUEUED,
+        **sentence(explanation).values("sentence"),
+        "starts_now": explanation.starts_now,
+        "causes": [
             {
                 "kind": cause.kind,
                 "basis": cause.basis,
-                "en": cause_en,
-                "zh": cause_zh,
+                **cause_words(cause).values(),
                 "numbers": dict(cause.numbers),
             }
-        )
-    return {
-        "state": State.QUEUED,
-        "sentence_en": en,
-        "sentence_zh": zh,
-        "starts_now": explanation.starts_now,
-        "causes": causes,
+            for cause in explanation.causes
+        ],
         "nodes": [
             {
                 "node": verdict.node,
-                "free": verdict.free_cards,
-                "need": verdict.need_cards,
+                "free": verdict.free_gpus,
+                "need": verdict.need_gpus,
                 "cpus_free": verdict.free_cpus,
                 "memory_free": verdict.free_memory,
                 "fits": verdict.fits,
@@ -56,18 +59,13 @@ def waiting_view(explanation: Explanation, now: float | None = None) -> Values:
 
 
 def explained(explanation: Explanation, now: float) -> Values:
-    clear_en, clear_zh = clear_words(explanation.clear)
     return {
         "more_nodes": explanation.more_nodes,
         "holders": [_holder(holder) for holder in explanation.holders],
         "clear": list(explanation.clear),
-        "clear_en": clear_en,
-        "clear_zh": clear_zh,
+        **clear_words(explanation.clear).values("clear"),
         "suggestions": [_what_if(suggestion, now) for suggestion in explanation.suggestions],
-        "places": [
-            {"node": place.node, "gpus": list(place.cards), "share": place.share}
-            for place in explanation.places
-        ],
+        "places": placement_views(explanation.places),
         **expected(explanation, now),
     }
 
@@ -77,7 +75,7 @@ def _holder(holder: Holder) -> Values:
         "ref": holder.ref,
         "owner": holder.owner,
         "node": holder.node,
-        "gpus": list(holder.cards),
+        "gpus": list(holder.gpus),
         "since": holder.since,
         "latest_end": holder.latest_end,
         "expected_end": holder.expected_end,
@@ -85,41 +83,36 @@ def _holder(holder: Holder) -> Values:
 
 
 def _what_if(suggestion: Suggestion, now: float) -> Values:
-    en, zh = change_words(suggestion)
-    effect_en, effect_zh = effect_words(suggestion, lambda at: _from_now(at - now))
+    effect = effect_words(suggestion, lambda at: _from_now(at - now))
     return {
         "kind": suggestion.kind,
         "effect": suggestion.effect,
         "basis": suggestion.basis,
-        "en": en,
-        "zh": zh,
-        "effect_en": effect_en,
-        "effect_zh": effect_zh,
+        **change_words(suggestion).values(),
+        **effect.values("effect"),
         "numbers": dict(suggestion.numbers),
         "nodes": list(suggestion.nodes),
         "at": suggestion.at,
+        "change": dict(suggestion.change),
     }
 
 
 def expected(explanation: Explanation, now: float) -> Values:
-    """When it should start, with what that rests on; or why nobody can tell."""
+    """When it should start and what the estimate is based on, or why there is none."""
     eta = explanation.eta
     if eta is None:
         return {}
-    en, zh = eta_words(eta, now, lambda at: _from_now(at - now))
+    words = eta_words(eta, now, lambda at: _from_now(at - now))
     known = eta.p50 is not None
     return {
-        "eta": eta.p50,
-        "eta_p90": eta.p90,
+        "eta": None if eta.p50 is None else rounded(eta.p50, now),
+        "eta_p90": None if eta.p90 is None else rounded(eta.p90, now),
         "eta_basis": eta.basis,
         "eta_after": eta.after,
-        "eta_en": en if known else "",
-        "eta_zh": zh if known else "",
-        "eta_why_en": "" if known else en,
-        "eta_why_zh": "" if known else zh,
+        **(words if known else EMPTY).values("eta"),
+        **(EMPTY if known else words).values("eta_why"),
     }
 
 
-def _from_now(seconds: float) -> tuple[str, str]:
-    en, zh = distance(seconds)
-    return f"{en} from now", f"{zh}后"
+def _from_now(seconds: float) -> Text:
+    return distance(seconds) + Text(" from now", "后")

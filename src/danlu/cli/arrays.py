@@ -1,4 +1,4 @@
-"""The name of an array stands for its first job where a command is about one job: that is said."""
+"""Where a command needs one job, the name of an array means its first one; this says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The question before what cannot be undone."""
+"""Confirmation of actions that cannot be undone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def make_sure(args: Args, key: str, **names: str) -> None:
-    """Asks whoever types. A script is not asked: nobody would answer, and it was written once.
+    """Asks on a terminal only; scripts are not asked.
 
-    Raises Failure where the answer is not yes.
+    Raises Failure unless the answer is yes.
     """
     if args.flag("yes") or not is_terminal(0):
         return

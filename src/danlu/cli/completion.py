@@ -1,4 +1,4 @@
-"""Completion scripts for shells, made from the table of commands."""
+"""Shell completion scripts, generated from the command table."""
 
 from __future__ import annotations
 

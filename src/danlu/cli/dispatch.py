@@ -1,4 +1,4 @@
-"""From words to a command's function."""
+"""From arguments to a command's function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,39 @@ if TYPE_CHECKING:
     from danlu.cli.options import Args
 
 
+# Commands people know from elsewhere, and what they are called here.
+ELSEWHERE = {
+    "ps": "jobs",
+    "ls": "jobs",
+    "list": "jobs",
+    "status": "jobs",
+    "queues": "queue",
+    "squeue": "jobs",
+    "history": "jobs --all",
+    "kill": "stop",
+    "cancel": "stop",
+    "rm": "stop",
+    "delete": "stop",
+    "describe": "show",
+    "get": "show",
+    "info": "show",
+    "inspect": "show",
+    "log": "logs",
+    "tail": "logs -f",
+    "retry": "rerun",
+    "restart": "rerun",
+    "ssh": "exec",
+    "bash": "shell",
+    "start": "up",
+    "serve": "up",
+    "sinfo": "nodes",
+    "nvidia-smi": "gpus",
+    "config": "context",
+}
+
+
 def dispatch(words: list[str]) -> int:
+    _choose_language(words)
     command, rest = _split(words)
     args = parse(command, rest, COMMON)
     language = args.get("lang")
@@ -26,11 +58,29 @@ def dispatch(words: list[str]) -> int:
         return show_help(None if command.name == "help" else command)
     module = __import__(f"danlu.cli.commands.{command.module}", fromlist=["*"])
     function: Callable[[Session, Args], int] = getattr(module, command.name.replace("-", "_"))
-    return function(Session(args), args)
+    session = Session(args)
+    try:
+        code = function(session, args)
+    except Exception as error:
+        session.add_details(error)
+        raise
+    session.tell_of_demo()
+    return code
+
+
+def _choose_language(words: list[str]) -> None:
+    """Before anything else is parsed, so that errors are in that language, too."""
+    for at, word in enumerate(words):
+        if word == "--":
+            return
+        if word == "--lang":
+            texts.use("".join(words[at + 1 : at + 2]))
+        elif word.startswith("--lang="):
+            texts.use(word[7:])
 
 
 def _split(words: list[str]) -> tuple[Command, list[str]]:
-    """The command, and the words for it; common options may stand before the command."""
+    """The command and its arguments; common options may precede the command."""
     help_command = find("help")
     assert help_command is not None
     valued = {name for option in COMMON if option.metavar for name in option.names}
@@ -42,7 +92,9 @@ def _split(words: list[str]) -> tuple[Command, list[str]]:
     name = words[at]
     command = find(name)
     if command is None:
-        near = nearest(name, [known.name for known in COMMANDS if not known.hidden])
+        near = ELSEWHERE.get(name) or nearest(
+            name, [known.name for known in COMMANDS if not known.hidden]
+        )
         if near:
             raise UsageError("usage.unknown_command_near", word=name, near=near)
         raise UsageError("usage.unknown_command", word=name)

@@ -1,4 +1,4 @@
-"""Every failure as a sentence and an exit code; a traceback only where DANLU_DEBUG asks for it."""
+"""Every failure as a message and an exit code; a traceback only with DANLU_DEBUG."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Failure(Exception):
-    """A command that cannot go on; `key` names the text that says why and what to do."""
+    """A command that cannot go on; `key` names the text with the reason and remedy."""
 
     def __init__(self, key: str, code: int = codes.TROUBLE, **params: object) -> None:
         super().__init__(key)
@@ -26,11 +26,11 @@ class Failure(Exception):
 
 
 def complain(text: str) -> None:
-    """One message on the error stream; a closed one is no reason to fail in another way."""
+    """Prints a message on stderr; if that is closed, it is ignored."""
     try:  # noqa: SIM105 - contextlib costs an import
         sys.stdout.flush()
     except OSError:
-        pass  # a full disk below the output is often what there is to say
+        pass  # a full disk behind the output is often the reason
     try:
         sys.stderr.write(f"danlu: {text}\n")
         sys.stderr.flush()
@@ -39,11 +39,11 @@ def complain(text: str) -> None:
 
 
 def explain(error: BaseException) -> int:
-    """Says what happened on stderr and gives the exit code."""
+    """Prints what happened on stderr and returns the exit code."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else codes.OK
     if isinstance(error, BrokenPipeError):
-        # Whoever read us has gone; the buffered rest must not fail again at exit.
+        # The reader is gone; flushing the buffer must not fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return codes.SIGNALLED + codes.SIGPIPE
     if isinstance(error, KeyboardInterrupt):
@@ -97,7 +97,7 @@ def _explain_server(error: BaseException) -> int:
 
 
 def _why_unreachable(error: Unreachable) -> str:
-    """A server that is there but cannot be trusted, or speaks no TLS, needs another advice."""
+    """A server that cannot be trusted, or does not speak TLS, needs different advice."""
     cause = str(error.cause)
     if "CERTIFICATE_VERIFY_FAILED" in cause:
         return "server.untrusted"
@@ -110,7 +110,7 @@ def _why_unreachable(error: Unreachable) -> str:
 
 
 def explain_api(error: ApiError, file: JobFile | None = None) -> int:
-    """The server's refusal, with the places in the job file it speaks of."""
+    """The server's error, with the places in the job file it refers to."""
     if error.details:
         complain(pick(error, "message") or t("server.refused", status=error.status))
         for detail in error.details:
@@ -118,8 +118,13 @@ def explain_api(error: ApiError, file: JobFile | None = None) -> int:
             sys.stderr.write(f"  {place}{_problem(detail)}\n")
     else:
         complain(pick(error, "message") or t("server.refused", status=error.status))
+    if error.code == "not_danlu":
+        if error.server:
+            complain(t("server.asked", server=error.server))
+        return codes.TROUBLE
     if error.status == 401 and error.code != "wrong_password":
-        complain(t("server.login"))
+        source = error.token_source
+        complain(t("server.login_instead_of", source=source) if source else t("server.login"))
     return exit_code(error.status)
 
 

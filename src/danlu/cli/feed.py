@@ -1,4 +1,4 @@
-"""The user's input on its way to a task."""
+"""Sends the user's input to a task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_PAUSE = 2.0
 
 
 class Feed:
-    """Reads a descriptor while the task takes it, and sends it on; never ahead of the task."""
+    """Reads a descriptor and forwards it, never faster than the task reads."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Feed:
         self._loop = loop
         self._connect = connect
         self._fd = fd
-        self._keys = keys  # for a terminal: takes out what is meant for us
+        self._keys = keys  # for a terminal: filters escape sequences meant for us
         self._on_open = on_open
         self._socket: WebSocket | None = None
         self._ended = False
@@ -117,7 +117,7 @@ class Feed:
         except Lost:
             self._drop()
             return
-        # While the task does not take its input, ours is not read: nothing piles up.
+        # While the task does not read, neither do we: nothing piles up.
         if socket.has_outgoing:
             self._loop.on_writable(socket.fileno(), self._flush)
             if self._keys is None:
@@ -139,7 +139,7 @@ class Feed:
         self._again()
 
     def _again(self) -> None:
-        """A task that is tried again, or a server that comes back, takes input once more."""
+        """Input continues after a retry of the task or a restart of the server."""
         if not self._closed:
             self._loop.after(self._pause, self.start)
             self._pause = min(self._pause * 2, LONGEST_PAUSE)
@@ -156,8 +156,8 @@ class Feed:
 class Keys:
     """Keys of a terminal, between the user and the task.
 
-    After Enter (or at the start), `~.` leaves the job, `~?` explains, `~~` is a tilde. Ctrl-C is
-    given to `on_interrupt` where there is one, which says whether the task shall have it, too.
+    After Enter (or at the start), `~.` detaches, `~?` shows help, `~~` is a tilde. Ctrl-C goes to
+    `on_interrupt`, if set, which decides whether the task gets it, too.
     """
 
     def __init__(

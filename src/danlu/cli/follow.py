@@ -1,4 +1,4 @@
-"""Following logs: from many streams to the screen, over lost connections."""
+"""Follows logs: from many streams to the screen, across lost connections."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class GaveUp(Exception):
 
 
 class Absence:
-    """What all streams know together about a server that is away: it is told once."""
+    """Shared by all streams, so that an absent server is reported once."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
         self._since: float | None = None
 
     def note(self, error: Exception) -> None:
-        """A request failed. Raises GaveUp when that has gone on for too long."""
+        """A request failed. Raises GaveUp if that has gone on for too long."""
         now = time.monotonic()
         if self._since is None:
             self._since = now
@@ -54,7 +54,7 @@ def _cause(error: Exception) -> str:
 
 
 class Tail:
-    """One stream in a loop. Reopened at its own offset as often as the connection is lost."""
+    """One stream in a loop. Reopened at its offset whenever the connection is lost."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Tail:
         self._pause = FIRST_PAUSE
 
     def start(self, patient: bool = True) -> None:
-        """Opens it; unless `patient`, a server that is not there at all is an error at once."""
+        """Opens it; unless `patient`, a server that was never reachable is an error at once."""
         try:
             self.log.open()
         except (Lost, Unreachable) as error:
@@ -114,12 +114,12 @@ class Tail:
 
 
 def plain_sink(fd: int) -> Callable[[bytes], None]:
-    """Byte for byte."""
+    """Copies bytes unchanged."""
     return lambda data: write_all(fd, data)
 
 
 class LabelledSink:
-    """Lines of one of several streams, each with a label in front."""
+    """Lines of one of several streams, each with a label."""
 
     def __init__(self, fd: int, label: str) -> None:
         self._fd = fd
@@ -134,7 +134,7 @@ class LabelledSink:
             self.finish()
 
     def finish(self) -> None:
-        """A last line that has no end gets one, so that others do not run into it."""
+        """Terminates an unfinished last line, so that others do not run into it."""
         if self._held:
             write_all(self._fd, self._label + self._held + b"\n")
             self._held = b""

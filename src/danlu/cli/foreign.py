@@ -1,7 +1,7 @@
-"""Whether a job file is written in another language than Danlu's own.
+"""Guesses whether a job file is in another platform's language.
 
-Only a glance: what looks foreign is sent as it stands, and the server, which knows the languages,
-decides. What looks native may be changed by options before it is sent.
+A cheap check: files that look foreign are sent as they are, and the server decides. Files that look
+native may be changed by options before they are sent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SIGNS = frozenset(
 
 
 def looks_foreign(text: str, jobs: list[dict[str, Any]] | None) -> bool:
-    """`jobs`: what was read, where the text is JSON."""
+    """`jobs`: the parsed value, if the text is JSON."""
     if jobs is not None:
         return any(_by_keys(job) for job in jobs)
     lines = [line for line in text.split("\n")[:2000] if line.strip("\ufeff \t\r")]
@@ -41,9 +41,9 @@ def looks_foreign(text: str, jobs: list[dict[str, Any]] | None) -> bool:
 
 
 def usual_name(path: str, text: str, dialect: str | None) -> str | None:
-    """What its own platform calls a job of this file that names itself nothing: sbatch, the file.
+    """The default job name on the file's own platform: for sbatch, the file name.
 
-    None: the platform has no such habit.
+    None: the platform has no such convention.
     """
     script = text.startswith(("#!", "#SBATCH")) or "\n#SBATCH" in text
     if path == "-" or not (script if dialect is None else dialect == "sbatch"):
@@ -52,7 +52,7 @@ def usual_name(path: str, text: str, dialect: str | None) -> str | None:
 
 
 def tidy(text: str) -> str:
-    """A name the server takes."""
+    """A name the server accepts."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_.-") else "-" for c in text)
     return plain.strip("-.")[:64] or "sbatch"
 

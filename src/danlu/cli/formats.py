@@ -1,4 +1,4 @@
-"""Numbers and moments as people read them."""
+"""Numbers and times for people."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def clock(at: float | None) -> str:
 
 
 def hour(at: float) -> str:
-    """Local time to the minute, with the date where it is not today."""
+    """Local time to the minute, with the date unless it is today."""
     local, today = time.localtime(at), time.localtime()
     form = "%H:%M" if local[:3] == today[:3] else "%Y-%m-%d %H:%M"
     return time.strftime(form, local)
@@ -66,7 +66,7 @@ def number(value: float | None) -> str:
 
 
 def seconds(text: str) -> float | None:
-    """Seconds of `90`, `1.5`, `90s`, `10m`, `2h`, `1d`; None when it is none of these."""
+    """Seconds from `90`, `1.5`, `90s`, `10m`, `2h`, `1d`; None if it is none of these."""
     units = {"s": 1, "m": _MINUTE, "h": _HOUR, "d": _DAY}
     digits, factor = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
     try:
@@ -77,7 +77,7 @@ def seconds(text: str) -> float | None:
 
 
 def moment_of(text: str, now: float | None = None) -> float | None:
-    """Seconds since 1970 of `2h` (so long ago), `2026-11-15` or `2026-11-15 14:30`; else None."""
+    """Unix time from `2h` (ago), `2026-11-15` or `2026-11-15 14:30`; else None."""
     ago = seconds(text)
     if ago is not None:
         return (time.time() if now is None else now) - ago

@@ -1,4 +1,4 @@
-"""Help made from the table of commands."""
+"""Help, generated from the command table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDEST = 100
 
 
 def words(key: str) -> str:
-    """A help text in the reader's language; empty where there is none."""
+    """A help text in the reader's language; empty if there is none."""
     return HELP[key][language()] if key in HELP else ""
 
 
@@ -54,7 +54,7 @@ def command_help(command: Command) -> str:
 
 
 def _usage(command: Command) -> list[str]:
-    """On one line, or each form on a line of its own."""
+    """On one line, or each form on its own line."""
     usage = f"  danlu {command.name} [OPTION...] {command.arguments}".rstrip()
     if width(usage) <= WIDEST:
         return [usage]
@@ -97,7 +97,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 def wrap(text: str, room: int) -> list[str]:
-    """Breaks at spaces, and between Chinese characters where there are none."""
+    """Breaks at spaces, and between Chinese characters, which have none."""
     if text.startswith("  "):
         return [text]
     lines: list[str] = []
@@ -114,7 +114,7 @@ def _pieces(text: str) -> list[str]:
     pieces: list[str] = []
     word = ""
     for character in text:
-        # A mark that closes a clause must not begin a line.
+        # Closing punctuation must not begin a line.
         if ord(character) > 0x2E7F and character not in "，。；：、）？！」”":
             pieces += [word] if word else []
             word = character
@@ -130,7 +130,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def markdown() -> str:
-    """The reference for the documentation."""
+    """The command-line reference for the documentation."""
     parts = [f"# {words('title.reference')}\n"]
     for command in COMMANDS:
         if command.hidden:

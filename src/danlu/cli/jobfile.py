@@ -1,8 +1,8 @@
-"""Job files as text: just enough to add keys without reading YAML.
+"""Job files as text: just enough to add keys without parsing YAML.
 
-The server reads YAML; a YAML library would cost the command line more than everything else it does.
-What is needed here is only to see which keys stand at a document's left edge, to blank them out
-and to put others at its end, so that it stays known which of the server's lines is which.
+The server parses YAML; a YAML library would cost the command line more than everything else it
+does. Here it is enough to find the top-level keys of a document, blank them out, and append others,
+keeping track of which line sent is which line of the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Document:
     """One job of a file."""
 
     def __init__(self, lines: list[str], last_line: int) -> None:
-        self.lines = lines  # with their ends; a separator stands first where there is one
+        self.lines = lines  # with line ends; a separator comes first if there is one
         self.last_line = last_line  # in the file, counted from 1
         self.added: dict[str, Any] = {}
         self.is_empty = not any(_significant(line) for line in lines)
@@ -34,7 +34,7 @@ class Document:
         return key in self.added or bool(self.keys and key in self.keys)
 
     def set(self, key: str, value: Any) -> None:
-        """Replaces a top-level key or adds it."""
+        """Replaces a top-level key, or adds it."""
         if self.keys is None:
             raise NotEditable
         if key in self.keys:
@@ -44,7 +44,7 @@ class Document:
         self.added[key] = value
 
     def offer(self, key: str, value: Any) -> None:
-        """Adds a key if the document can take it and has none."""
+        """Adds a key if the document allows it and lacks it."""
         if self.keys is not None and not self.is_empty and not self.has(key):
             self.added[key] = value
 
@@ -59,7 +59,7 @@ class Document:
 
 
 class JobFile:
-    """A file of one job or several."""
+    """A file with one or several jobs."""
 
     def __init__(self, source: str, text: str, dialect: str | None = None) -> None:
         self.source = source
@@ -75,7 +75,7 @@ class JobFile:
         self.documents = [] if self._json is not None or self.foreign else _split(text)
 
     def set(self, keys: dict[str, Any]) -> None:
-        """Puts these keys into every job of the file. Raises NotEditable."""
+        """Sets these keys in every job of the file. Raises NotEditable."""
         if self.foreign:
             self._keys.update(keys)
         for job in self._json or []:
@@ -86,7 +86,7 @@ class JobFile:
                     document.set(key, value)
 
     def offer(self, key: str, value: Any, unless: tuple[str, ...] = ()) -> None:
-        """Gives every job that has none this key; `value` may be a function that makes one each."""
+        """Adds this key to every job that lacks it; `value` may be a function called for each."""
         if self.foreign:
             self._offers.setdefault(key, value() if callable(value) else value)
         for job in self._json or []:
@@ -98,13 +98,13 @@ class JobFile:
 
     @property
     def repeatable(self) -> bool:
-        """Whether every job carries an id, so that sending the file twice makes it once."""
+        """Whether every job has an id, so that sending the file twice is harmless."""
         jobs = self._json or []
         documents = [each for each in self.documents if not each.is_empty]
         return all("id" in job for job in jobs) and all(each.has("id") for each in documents)
 
     def place(self, line: object) -> str:
-        """`file:line: ` for a line of what was sent; empty where no line of the file is meant."""
+        """`file:line: ` for a line as sent; empty if it is not a line of the file."""
         if not isinstance(line, int) or self._json is not None:
             return ""
         if self.foreign:
@@ -119,7 +119,7 @@ class JobFile:
         return ""
 
     def query(self) -> dict[str, Any]:
-        """What the options change in a file that is sent as it stands."""
+        """What the options change in a file sent as it is."""
         from danlu.sdk.fastjson import dumps
 
         both = {"keys": self._keys, "offers": self._offers}
@@ -136,7 +136,7 @@ class JobFile:
 
 
 def _as_yaml(text: str) -> str:
-    """JSON is YAML on one line, but for characters that JSON writes as two escapes."""
+    """JSON is YAML on one line, except for characters that JSON writes as surrogate pairs."""
     parts: list[str] = []
     at = 0
     while (found := text.find("\\", at)) >= 0:
@@ -171,7 +171,7 @@ def _as_json(text: str) -> list[dict[str, Any]] | None:
 def _split(text: str) -> list[Document]:
     documents: list[list[str]] = [[]]
     for line in _lines(text):
-        # A separator belongs to the document it opens, so that joining gives the file back.
+        # A separator belongs to the document it opens, so that joining restores the file.
         if line.rstrip() == "---" or line.startswith(("--- ", "---\t")):
             documents.append([])
         documents[-1].append(line)
@@ -185,7 +185,7 @@ def _split(text: str) -> list[Document]:
 
 
 def _lines(text: str) -> list[str]:
-    # str.splitlines would also cut at form feeds and the like.
+    # str.splitlines would also split at form feeds and the like.
     *whole, rest = text.split("\n")
     return [f"{line}\n" for line in whole] + ([rest] if rest else [])
 
@@ -200,7 +200,7 @@ def _line_end(line: str) -> str:
 
 
 def _top_keys(lines: list[str]) -> dict[str, tuple[int, int]] | None:
-    """Where each key at the left edge begins and ends; None when there is anything else there."""
+    """Where each top-level key begins and ends; None if there is anything else at the left edge."""
     keys: dict[str, tuple[int, int]] = {}
     current = ""
     for at, line in enumerate(lines):
@@ -211,7 +211,7 @@ def _top_keys(lines: list[str]) -> dict[str, tuple[int, int]] | None:
                 return None
             continue
         if current and line.startswith(("- ", "-\n", "-\r")):
-            continue  # a list may stand at its key's own indentation
+            continue  # a list may have the same indentation as its key
         key = _key(line.removeprefix("\ufeff"))
         if not key or key in keys:
             return None

@@ -29,7 +29,8 @@ NUMBERS = {"cpus": "cpus", "priority": "priority", "retries": "retries", "count"
 FLAGS = {"split-output": "split_output", "held": "held", "preemptible": "preemptible"}
 WHENS = ("succeeded", "failed", "ended", "started")
 
-# What describes the caller's session rather than the work; and what the platform itself decides.
+# Variables of the caller's session rather than the work, and those the platform sets.
+MOST_PORTS = 64
 NOT_CARRIED = frozenset(
     (
         *("_", "SHLVL", "PWD", "OLDPWD", "HOME", "USER", "LOGNAME", "MAIL", "SHELL", "TERM"),
@@ -41,7 +42,7 @@ NOT_CARRIED_PREFIXES = ("DANLU_", "SSH_", "XDG_", "BASH_FUNC_", "LC_", "VSCODE_"
 
 
 def job_keys(args: Args) -> dict[str, Any]:
-    """The keys that the options ask for."""
+    """The keys set by the options."""
     job: dict[str, Any] = {}
     for option, key in PLAIN.items():
         value = args.get(option)
@@ -65,7 +66,7 @@ def job_keys(args: Args) -> dict[str, Any]:
 
 
 def number(text: str) -> int | float | str:
-    """A number where it is one; else the text, for the server to refuse by name."""
+    """A number if it is one; else the text, for the server to reject."""
     try:
         return int(text)
     except ValueError:
@@ -104,7 +105,7 @@ def _add_environment(job: dict[str, Any], args: Args) -> None:
 
 
 def carried_environment() -> dict[str, str]:
-    """The caller's environment, without what belongs to the session or to the platform."""
+    """The caller's environment, without variables of the session or the platform."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -125,6 +126,8 @@ def _add_lists(job: dict[str, Any], args: Args) -> None:
         job["mounts"] = mounts
     ports = [_text(given, "--port") for given in args.all("port")]
     if len(ports) == 1 and ports[0].isdigit():
+        if int(ports[0]) > MOST_PORTS:
+            raise UsageError("flags.port", args.command.name, value=ports[0])
         job["ports"] = int(ports[0])
     elif ports:
         parts = (given.replace(":", "=").partition("=") for given in ports)
@@ -146,7 +149,7 @@ def _dependency(given: str) -> str | dict[str, str]:
 
 
 def set_key(job: dict[str, Any], setting: str) -> None:
-    """`key=value` or `outer.inner=value`; the value is JSON where it can be read as such."""
+    """`key=value` or `outer.inner=value`; the value is JSON if it parses as such."""
     path, equals, value = setting.partition("=")
     keys = path.split(".")
     if not equals or not all(keys):
@@ -180,7 +183,7 @@ def _value(text: str) -> Any:
 
 
 def add_command(job: dict[str, Any], args: Args) -> None:
-    """The words after the options, exactly; or a script and its arguments."""
+    """The words after the options, unchanged; or a script and its arguments."""
     words = [_text(word, word) for word in args.tail or []]
     script = args.get("script")
     if script is not None:
@@ -195,13 +198,13 @@ def add_command(job: dict[str, Any], args: Args) -> None:
 
 
 def workdir(args: Args) -> str | None:
-    """The folder the job starts in: the present one unless told otherwise ("-": the task's own)."""
+    """The job's working directory: the current one by default ("-": the task's own)."""
     given = args.get("workdir")
     if given == "-":
         return None
     if given is not None:
         return _text(os.path.normpath(os.path.join(_here(), given)), "--workdir")
-    # A container has its own folders; the caller's would only be there by accident.
+    # A container has its own folders; the caller's would only exist there by accident.
     if args.get("image"):
         return None
     here = _text(_here(), "PWD")
@@ -215,7 +218,7 @@ def workdir(args: Args) -> str | None:
 
 
 def _is_closed(folder: str) -> bool:
-    """Root may be here; but tasks run as their users, who are others."""
+    """Root can enter it, but tasks run as their users, who may not."""
     while os.stat(folder).st_mode & 0o001:
         if folder == "/":
             return False
@@ -224,7 +227,7 @@ def _is_closed(folder: str) -> bool:
 
 
 def _here() -> str:
-    """The present folder, by the name the shell knows it under where that is true."""
+    """The current folder, by the shell's name for it if that is correct."""
     try:
         real = os.getcwd()
     except OSError:
@@ -245,7 +248,7 @@ def _text(value: str, what: str) -> str:
 
 
 def _is_text(value: str) -> bool:
-    """Whether it is Unicode: bytes that are not UTF-8 reach Python as lone surrogates."""
+    """False for bytes that are not UTF-8, which reach Python as lone surrogates."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""One thread that waits for descriptors, signals and moments."""
+"""A small event loop for descriptors, signals and timers, in one thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WRITE = select.POLLOUT
 
 
 class Loop:
-    """`run` goes on until somebody calls `stop`."""
+    """`run` continues until `stop` is called."""
 
     def __init__(self) -> None:
         self._poll = select.poll()
@@ -61,7 +61,7 @@ class Loop:
         self._timers.sort(key=lambda timer: timer[:2])
 
     def on_signal(self, number: int, call: Callable[[], None]) -> None:
-        """From now on a signal is an event of the loop. One that is ignored stays so (nohup)."""
+        """Turns a signal into an event of the loop. Ignored signals stay ignored (nohup)."""
         if _signal.getsignal(number) == _signal.SIG_IGN:
             return
         if self._wake_in < 0:
@@ -96,7 +96,7 @@ class Loop:
         if self._timers:
             wait = max(0.0, (self._timers[0][0] - time.monotonic()) * 1000)
         for fd, events in self._poll.poll(wait):
-            # A callback may have removed what comes later in the same turn.
+            # A callback may have removed a later one of the same turn.
             if events & WRITE and fd in self._writers:
                 self._writers[fd]()
             if events & READ and fd in self._readers:
@@ -108,7 +108,7 @@ class Loop:
             self._timers.pop(0)[2]()
 
     def close(self) -> None:
-        """Puts signals back as they were."""
+        """Restores signal handlers."""
         for number, before in self._before.items():
             _signal.signal(number, before)
         self._before.clear()
@@ -121,4 +121,4 @@ class Loop:
 
 
 def _noted(number: int, frame: object) -> None:
-    """The wakeup descriptor has it already; this only keeps the default from happening."""
+    """The wakeup descriptor has it already; this only prevents the default action."""

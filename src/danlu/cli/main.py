@@ -1,4 +1,4 @@
-"""Where the command line begins: as little as possible before the command is known."""
+"""Entry point: does as little as possible before the command is known."""
 
 import sys
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: "list[str] | None" = None) -> int:
-    """Runs one command and gives back its exit code; no exception leaves this function."""
+    """Runs one command and returns its exit code; never raises."""
     words = sys.argv[1:] if argv is None else argv
     _open_streams()
     try:
@@ -30,7 +30,7 @@ def main(argv: "list[str] | None" = None) -> int:
 
 
 def _open_streams() -> None:
-    """A closed stream swallows; one that cannot write Chinese writes question marks."""
+    """Closed streams are ignored; streams that cannot encode Chinese write question marks."""
     if sys.stdout is None:
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
     if sys.stderr is None:
@@ -41,7 +41,7 @@ def _open_streams() -> None:
 
 
 def start() -> "NoReturn":
-    """Ends the process at once: tearing the interpreter down costs more than listing jobs."""
+    """Exits at once: tearing down the interpreter takes longer than listing jobs."""
     import os
 
     code = main()

@@ -1,4 +1,4 @@
-"""Options by table: one description parses, explains itself and completes."""
+"""Options by table: one description parses, documents and completes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Option:
         self.metavar = metavar
         self.short = short
         self.many = many
-        self.words = words  # what completes it: words between spaces, or <job>, <file>, <dir>
+        self.words = words  # completion: words separated by spaces, or <job>, <file>, <dir>
 
     @property
     def names(self) -> list[str]:
@@ -27,10 +27,11 @@ class Option:
 
 
 class Command:
-    """A command: where its code is, what it takes."""
+    """A command: where its code is, and what it accepts."""
 
     __slots__ = (
         "arguments",
+        "default",
         "fewest",
         "hidden",
         "module",
@@ -52,6 +53,7 @@ class Command:
         words: str = "",
         tail: bool = False,
         hidden: bool = False,
+        default: str = "",
     ) -> None:
         self.name = name
         self.module = module
@@ -60,12 +62,13 @@ class Command:
         self.fewest = fewest
         self.most = most  # -1: any number
         self.words = words
-        self.tail = tail  # after its arguments come the words of another command
+        self.tail = tail  # its arguments are followed by the words of another command
         self.hidden = hidden
+        self.default = default  # the verb, if none is given
 
 
 class UsageError(Exception):
-    """A command line that cannot be understood."""
+    """An invalid command line."""
 
     def __init__(self, key: str, command: str = "", **params: object) -> None:
         super().__init__(key)
@@ -75,7 +78,7 @@ class UsageError(Exception):
 
 
 class Args:
-    """What was given."""
+    """The parsed options."""
 
     def __init__(self, command: Command) -> None:
         self.command = command
@@ -114,7 +117,7 @@ class Args:
 
 
 def parse(command: Command, words: list[str], common: tuple[Option, ...] = ()) -> Args:
-    """Reads the words after the command's name. Raises UsageError."""
+    """Parses the words after the command's name. Raises UsageError."""
     return _Parser(command, common).read(words)
 
 
@@ -187,6 +190,8 @@ class _Parser:
         return 1
 
     def _check_count(self) -> None:
+        if not self.args.words and self.command.default:
+            self.args.words.append(self.command.default)
         count, command = len(self.args.words), self.command
         if count < command.fewest:
             raise UsageError("usage.too_few", command.name, arguments=command.arguments)
@@ -204,9 +209,9 @@ class _Parser:
 
 
 def misused(args: Args) -> UsageError:
-    """A command of several verbs that was given another word, or not the right number of them."""
+    """A command with verbs was given an unknown one, or the wrong number of arguments."""
     command, given = args.command, args.words[:1]
-    known = [form.split()[0] for form in command.arguments.strip("[]").split(" | ")]
+    known = [form.split()[0].strip("[]") for form in command.arguments.split(" | ")]
     if given and given[0] not in known:
         listed = ", ".join(known)
         return UsageError(
@@ -216,7 +221,7 @@ def misused(args: Args) -> UsageError:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word most like this one, if any is near."""
+    """The known word closest to this one, if any is close."""
     import difflib
 
     found = difflib.get_close_matches(word, list(known), 1, 0.6)

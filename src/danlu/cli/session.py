@@ -1,4 +1,4 @@
-"""What every command is given: the server to talk to and how to answer."""
+"""What every command receives: the server to talk to, and how to answer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """The server is looked up only when a command asks for it."""
+    """The server is looked up only when a command needs it."""
 
     def __init__(self, args: Args) -> None:
         self.json = args.flag("json")
         self._args = args
         self._client: Client | None = None
+        self._token_source = ""
+        self._warned = False
 
     @property
     def where(self) -> Where:
@@ -37,6 +39,7 @@ class Session:
 
             where = self.where
             token = where.token or ""
+            self._token_source = where.token_source
             if not (token.isascii() and token.isprintable()):
                 from danlu.cli import codes
                 from danlu.cli.failure import Failure
@@ -44,7 +47,36 @@ class Session:
                 raise Failure("server.bad_token", codes.DENIED)
             self._client = Client(where.server, token, ca_file=where.ca_file)
             self._client.wire.language = ("en", "zh")[language() == ZH]
+            self._client.wire.on_disk_full = self._warn_of_full_disk
         return self._client
+
+    def add_details(self, error: BaseException) -> None:
+        """What only the session knows: which server was asked, and whose token it got."""
+        if self._client is None:
+            return
+        from danlu.sdk.errors import ApiError
+
+        if isinstance(error, ApiError):
+            error.server = self._client.wire.address.text
+            error.token_source = self._token_source
+
+    def _warn_of_full_disk(self, since: str) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        from danlu.cli.failure import complain
+        from danlu.cli.formats import clock
+        from danlu.cli.texts import t
+
+        complain(t("server.disk_full", since=clock(float(since))))
+
+    def tell_of_demo(self) -> None:
+        """On stderr, so that the output can still be piped."""
+        if self._client is not None and self._client.wire.demo and not self.json:
+            from danlu.cli.texts import t
+
+            sys.stdout.flush()
+            sys.stderr.write(t("demo.note") + "\n")
 
     def print_json(self, value: Any) -> int:
         """The API's answer: indented for people, one line for programs."""

@@ -1,4 +1,4 @@
-"""Sending jobs so that a lost answer never makes two of them."""
+"""Submits jobs so that a lost answer never creates duplicates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE = 600.0
 
 
 def patience(args: Args) -> float:
-    """How long a server that went away is waited for."""
+    """How long to wait for a server that went away."""
     from danlu.cli.formats import seconds
     from danlu.cli.options import UsageError
 
@@ -39,7 +39,7 @@ def patience(args: Args) -> float:
 def send(ask: Callable[[], Any], limit: float, repeatable: bool) -> Any:
     """Sends a submission until it is answered.
 
-    A server that was never reached is reported at once. Once something was sent, the same ids are
+    A server that was never reached is an error at once. After something was sent, the same ids are
     sent again until the server says whether it has them.
     """
     try:
@@ -60,9 +60,11 @@ def send(ask: Callable[[], Any], limit: float, repeatable: bool) -> Any:
                 raise Failure("lost.gave_up_submission", cause=str(error)) from None
 
 
-def submit_command(session: Session, args: Args) -> int:
-    """A job made of options alone, queued and left."""
+def submit_command(session: Session, args: Args, stdin: str | None = None) -> int:
+    """Queues a job made from options alone."""
     job = command_job(args)
+    if stdin is not None:
+        job.setdefault("stdin", stdin)
     client = session.client
     if args.flag("dry-run"):
         return report_previews(session, [client.submit(job, dry_run=True)])
@@ -81,7 +83,7 @@ def command_job(args: Args) -> dict[str, object]:
 
 
 def report(session: Session, answer: model.Submitted) -> int:
-    """What was queued, one line each."""
+    """The queued jobs, one line each."""
     import sys
 
     if session.json:
@@ -103,7 +105,7 @@ def write_notes(answer: model.Submitted) -> None:
 
 
 def report_previews(session: Session, answers: list[model.Submitted]) -> int:
-    """What a dry run found: the job as it would be queued, and when it would start."""
+    """The result of a dry run: the job as it would be queued, and when it would start."""
     import sys
 
     from danlu.cli.commands.looking import write_why

@@ -1,4 +1,4 @@
-"""Tables for a terminal: aligned by the width characters have on screen, wide ones included."""
+"""Tables for a terminal, aligned by display width."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sys
 
 RESET = "\x1b[0m"
+LEAST = 8  # columns kept of a cell
 COLOURS = {
     "queued": "\x1b[33m",
     "starting": "\x1b[36m",
@@ -22,7 +23,7 @@ COLOURS = {
 
 
 def width(text: str) -> int:
-    """Columns on screen: Chinese, Japanese and Korean characters take two, marks take none."""
+    """Columns on screen: CJK characters take two, combining marks none."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
@@ -34,7 +35,7 @@ def width(text: str) -> int:
 
 
 def clip(text: str, room: int) -> str:
-    """The text within so many columns, with a mark where it was cut."""
+    """Truncates to so many columns, with a mark."""
     if width(text) <= room:
         return text
     kept = ""
@@ -46,7 +47,7 @@ def clip(text: str, room: int) -> str:
 
 
 def printable(text: str) -> str:
-    """One line, no control characters: a job's name must not steer the reader's terminal."""
+    """One line without control characters: a job's name must not control the reader's terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
@@ -61,7 +62,7 @@ def paint(text: str, colour: str, on: bool) -> str:
 
 
 def screen_columns() -> int | None:
-    """How wide the terminal is; None when the output does not go to one."""
+    """The width of the terminal; None if the output is not one."""
     try:
         return os.get_terminal_size(1).columns or None if sys.stdout.isatty() else None
     except OSError:
@@ -75,30 +76,53 @@ def write_table(
     state: int | None = None,
     states: list[str] | None = None,
 ) -> None:
-    """Writes it to stdout.
+    """Prints it. On a terminal, columns are cut to fit; otherwise nothing is."""
+    lines = table_lines(headers, rows, right, state, states, screen_columns(), coloured())
+    sys.stdout.write("\n".join(lines) + "\n")
 
-    `right` marks columns aligned right ("  >" : the third). `state` is the column painted after the
-    words in `states`. On a terminal the last column is cut to fit; elsewhere nothing ever is.
+
+def table_lines(
+    headers: list[str],
+    rows: list[list[str]],
+    right: str,
+    state: int | None,
+    states: list[str] | None,
+    columns: int | None,
+    colour: bool,
+) -> list[str]:
+    """The lines of a table.
+
+    `right` marks right-aligned columns ("  >": the third). `state` is the column colored by
+    `states`. `columns`: what it has to fit into, the last column giving way first.
     """
-    columns = screen_columns()
-    colour = coloured()
     rows = [[printable(cell) for cell in row] for row in rows]
     last = len(headers) - 1
     widths = [max(width(row[i]) for row in [headers, *rows]) for i in range(len(headers))]
-    room = None if columns is None else max(8, columns - sum(widths[:last]) - 2 * last)
+    if columns is not None:
+        _squeeze(widths, [width(head) for head in headers], columns - 2 * last)
     lines: list[str] = []
     for at, row in enumerate([headers, *rows]):
         cells: list[str] = []
         for i, text in enumerate(row):
-            if i == last:
-                cell = text if room is None else clip(text, room)
-            else:
-                pad = " " * (widths[i] - width(text))
-                cell = pad + text if right[i : i + 1] == ">" else text + pad
+            cell = text if columns is None else clip(text, widths[i])
+            if i != last:
+                pad = " " * (widths[i] - width(cell))
+                cell = pad + cell if right[i : i + 1] == ">" else cell + pad
             if at == 0:
                 cell = paint(cell, "bold", colour)
             elif i == state and states:
                 cell = paint(cell, states[at - 1], colour)
             cells.append(cell)
         lines.append("  ".join(cells).rstrip())
-    sys.stdout.write("\n".join(lines) + "\n")
+    return lines
+
+
+def _squeeze(widths: list[int], heads: list[int], room: int) -> None:
+    """Makes columns narrower until they fit: the last one, then the widest."""
+    last = len(widths) - 1
+    widths[last] = max(min(widths[last], room - sum(widths[:last])), min(widths[last], LEAST))
+    while sum(widths) > room:
+        most = max(range(len(widths)), key=lambda i: widths[i] - max(heads[i], LEAST))
+        if widths[most] <= max(heads[most], LEAST):
+            return
+        widths[most] -= 1

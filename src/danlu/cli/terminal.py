@@ -1,4 +1,4 @@
-"""The user's terminal: raw mode, its size, one-key questions, writing whole."""
+"""The user's terminal: raw mode, size, one-key questions, complete writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 IFLAG, OFLAG, CFLAG, LFLAG, CC = 0, 1, 2, 3, 6
 
+CLEAR_LINE = "\r\x1b[K"
+
 _raw: Terminal | None = None
+_status = False
 
 
 class Terminal:
@@ -23,7 +26,7 @@ class Terminal:
         self._saved: list[Any] | None = None
 
     def make_raw(self, output: bool = True) -> None:
-        """Keys arrive as they are; with `output`, what is written goes out as it is, too."""
+        """Keys arrive unprocessed; with `output`, output is unprocessed, too."""
         global _raw
         import termios
 
@@ -40,12 +43,8 @@ class Terminal:
         mode[CC][termios.VMIN], mode[CC][termios.VTIME] = 1, 0
         termios.tcsetattr(self.fd, termios.TCSANOW, mode)
 
-    @property
-    def is_raw(self) -> bool:
-        return self._saved is not None
-
     def restore(self, raw: Terminal | None = None) -> None:
-        """Back to how it was; `raw`: who holds the screen in raw mode after that."""
+        """Restores the terminal; `raw`: whether it stays raw for someone else."""
         global _raw
         if self._saved is None:
             return
@@ -56,7 +55,7 @@ class Terminal:
         try:  # noqa: SIM105 - contextlib is slow to import
             termios.tcsetattr(self.fd, termios.TCSADRAIN, saved)
         except termios.error:
-            pass  # the terminal itself has gone
+            pass  # the terminal is gone
 
     def size(self) -> tuple[int, int] | None:
         """Rows and columns."""
@@ -68,13 +67,39 @@ class Terminal:
 
 
 def say(text: str) -> None:
-    """A line of ours on stderr, apart from the job's own output."""
+    """A message of ours on stderr, separate from the job's output."""
+    clear_status()
     end = "\r\n" if _raw is not None else "\n"
     try:
         sys.stderr.write(f"danlu: {text}{end}")
         sys.stderr.flush()
     except OSError:
         pass
+
+
+def show_status(text: str) -> None:
+    """A line of ours on stderr, a terminal, that the next output replaces."""
+    global _status
+    from danlu.cli.table import clip, printable
+
+    try:
+        columns = os.get_terminal_size(2).columns or 80
+        sys.stderr.write(CLEAR_LINE + clip(printable(f"danlu: {text}"), columns - 1))
+        sys.stderr.flush()
+        _status = True
+    except OSError:
+        pass
+
+
+def clear_status() -> None:
+    global _status
+    if _status:
+        _status = False
+        try:
+            sys.stderr.write(CLEAR_LINE)
+            sys.stderr.flush()
+        except OSError:
+            pass
 
 
 def is_terminal(fd: int) -> bool:
@@ -85,7 +110,7 @@ def is_terminal(fd: int) -> bool:
 
 
 def in_foreground(fd: int) -> bool:
-    """Whether reading from this terminal would not stop us: we are its foreground job."""
+    """Whether reading from this terminal would not suspend us: we are its foreground job."""
     try:
         return os.tcgetpgrp(fd) == os.getpgrp()
     except OSError:
@@ -93,7 +118,7 @@ def in_foreground(fd: int) -> bool:
 
 
 def ask_key(question: str) -> str | None:
-    """One key from the controlling terminal; None when there is none to ask at. Ctrl-C is a key."""
+    """One key from the controlling terminal; None if there is none. Ctrl-C is a key."""
     try:
         fd = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError:
@@ -104,6 +129,7 @@ def ask_key(question: str) -> str | None:
         terminal = Terminal(fd)
         before = _raw
         terminal.make_raw(output=False)
+        clear_status()
         try:
             end = "\r\n" if before is not None else "\n"
             os.write(fd, f"{end}danlu: {question} ".encode())
@@ -119,7 +145,7 @@ def ask_key(question: str) -> str | None:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Writes every byte, also when somebody made the descriptor non-blocking."""
+    """Writes every byte, even if someone made the descriptor non-blocking."""
     view = memoryview(data)
     while view:
         try:

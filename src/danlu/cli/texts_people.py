@@ -1,4 +1,4 @@
-"""What the commands about people say: (en, zh). Loaded when one of them speaks."""
+"""Messages of the commands about people: (en, zh). Loaded on demand."""
 
 PEOPLE: dict[str, tuple[str, str]] = {
     "audit.head_act": ("ACT", "操作"),
@@ -7,24 +7,24 @@ PEOPLE: dict[str, tuple[str, str]] = {
     "audit.head_at": ("WHEN", "时间"),
     "audit.head_what": ("WHAT", "内容"),
     "audit.more": (
-        "There are older lines; --limit {limit} shows more of them",
+        "Older lines available; use --limit {limit}",
         "还有更早的记录；--limit {limit} 可多显示",
     ),
-    "audit.none": ("No such lines", "没有符合的记录"),
-    "context.gone": ("{name} is forgotten", "已忘记 {name}"),
+    "audit.none": ("No matching lines", "没有符合的记录"),
+    "context.gone": ("{name} removed", "已移除 {name}"),
     "context.head_current": ("NOW", "当前"),
     "context.head_name": ("NAME", "名称"),
     "context.head_server": ("SERVER", "服务"),
     "context.none": (
-        "No server is known; danlu login URL adds one",
+        "No servers saved; add one with danlu login URL",
         "没有已知的服务；danlu login URL 可添加",
     ),
-    "context.used": ("Commands go to {name} from now on", "从现在起命令发往 {name}"),
+    "context.used": ("Now using {name}", "已切换到 {name}"),
     "group.empty": (
-        "Nobody is in it; danlu group add-member puts somebody in",
-        "组中没有成员；danlu group add-member 可添加",
+        "No members; add some with danlu group add-member (admins) or danlu invite create",
+        "组中没有成员；管理员可用 danlu group add-member 添加，或用 danlu invite create 邀请",
     ),
-    "group.gone": ("The group {name} is removed", "组 {name} 已删除"),
+    "group.gone": ("Group {name} removed", "组 {name} 已删除"),
     "group.head_leaders": ("LEADERS", "组长"),
     "group.head_members": ("MEMBERS", "人数"),
     "group.head_name": ("GROUP", "组"),
@@ -35,10 +35,10 @@ PEOPLE: dict[str, tuple[str, str]] = {
     "group.leader": ("leader", "组长"),
     "group.member": ("member", "成员"),
     "group.no_change": (
-        "Nothing to change: give --note TEXT",
+        "Nothing to change: use --note TEXT",
         "没有要修改的内容：请给出 --note 说明",
     ),
-    "group.none": ("You are in no group", "你不在任何组中"),
+    "group.none": ("You are not in any group", "你不在任何组中"),
     "invite.head_begins": ("CODE", "邀请码"),
     "invite.head_by": ("BY", "邀请人"),
     "invite.head_expires": ("EXPIRES", "失效"),
@@ -47,12 +47,16 @@ PEOPLE: dict[str, tuple[str, str]] = {
     "invite.head_note": ("NOTE", "说明"),
     "invite.head_used": ("USED", "已用"),
     "invite.made": (
-        "Shown this once; good for {uses}, expires {when}. They run: danlu signup {server} --code "
+        "Shown only once; {uses} uses, expires {when}. To sign up: danlu signup {server} --code "
         "{code}",
-        "只显示这一次；可用 {uses} 次，{when} 失效。对方运行：danlu signup {server} --code {code}",
+        "只显示这一次；可用 {uses} 次，{when} 失效。注册命令：danlu signup {server} --code {code}",
+    ),
+    "invite.made_group": (
+        "With an account: danlu group join {code}",
+        "已有账号：danlu group join {code}",
     ),
     "invite.none": ("No invitations", "没有邀请"),
-    "invite.revoked": ("{count} invitations are revoked", "已撤销 {count} 个邀请"),
+    "invite.revoked": ("{count} invitations revoked", "已撤销 {count} 个邀请"),
     "logout.done": ("Logged out of {server}", "已退出 {server}"),
     "role.admin": ("admin", "管理员"),
     "role.member": ("member", "成员"),
@@ -61,19 +65,19 @@ PEOPLE: dict[str, tuple[str, str]] = {
         "欢迎，{user}：已登录 {server}（上下文 {name}）",
     ),
     "signup.pending": (
-        "Your request is recorded, {user}. When it is approved, danlu login lets you in",
+        "Request submitted, {user}. Once it is approved, sign in with danlu login",
         "{user}，申请已记录。批准后用 danlu login 登录",
     ),
     "status.active": ("active", "正常"),
     "status.disabled": ("disabled", "已停用"),
     "status.removed": ("removed", "已删除"),
     "sure.group": (
-        "Remove the group {name} for good? Its members keep their accounts; its name is never "
-        "given again.",
+        "Permanently remove the group {name}? Its members keep their accounts; the name cannot be "
+        "reused.",
         "确定永久删除组 {name}？成员的账号保留；该名称不会再次使用。",
     ),
     "sure.hand_over": (
-        "Give all ended jobs and files of {name} to {to}?",
+        "Transfer all ended jobs and files of {name} to {to}?",
         "确定把 {name} 的所有已结束任务和文件移交给 {to}？",
     ),
     "sure.merge": (
@@ -83,16 +87,16 @@ PEOPLE: dict[str, tuple[str, str]] = {
     "sure.not_done": ("Nothing was changed", "没有做任何改动"),
     "sure.queue": ("Remove the queue {name} and its rules?", "确定删除队列 {name} 及其规则？"),
     "sure.secret": (
-        "Delete the secret {name}? Its value cannot be had back.",
+        "Delete the secret {name}? Its value cannot be recovered.",
         "确定删除密钥 {name}？其值无法找回。",
     ),
     "sure.user": (
-        "Remove the account {name} for good? Its name is never given again; danlu user disable "
+        "Permanently remove the account {name}? The name cannot be reused; danlu user disable "
         "{name} can be undone.",
         "确定永久删除账号 {name}？该名称不会再次使用；danlu user disable {name} 可以恢复。",
     ),
     "sure.volume": (
-        "Remove the volume {name}? Jobs that mount it cannot start any more; its folder stays.",
+        "Remove the volume {name}? Jobs that mount it will no longer start; its folder stays.",
         "确定删除存储卷 {name}？挂载它的任务将无法开始；目录保留。",
     ),
     "token.head_address": ("FROM", "来源"),
@@ -106,34 +110,35 @@ PEOPLE: dict[str, tuple[str, str]] = {
     "token.kind_machine": ("machine", "本机"),
     "token.kind_personal": ("personal", "个人"),
     "token.kind_session": ("session", "会话"),
+    "token.kind_browser": ("browser", "浏览器"),
     "token.made": (
-        "Shown this once; expires {when}. Scripts use it as DANLU_TOKEN",
+        "Shown only once; expires {when}. Scripts use it as DANLU_TOKEN",
         "只显示这一次；{when} 失效。脚本可用作 DANLU_TOKEN",
     ),
-    "token.revoked": ("{count} tokens are revoked", "已撤销 {count} 个令牌"),
+    "token.revoked": ("{count} {count:token|tokens} revoked", "已撤销 {count} 个令牌"),
     "token.scope_all": ("everything", "全部"),
     "token.scope_read": ("read", "只读"),
     "user.add": (
-        "{name} is added. One-time password: {password}",
+        "{name} added. One-time password: {password}",
         "已添加 {name}。一次性密码：{password}",
     ),
-    "user.approve": ("{name} is let in", "已批准 {name}"),
-    "user.decline": ("{name} is not let in", "已拒绝 {name}"),
+    "user.approve": ("{name} approved", "已批准 {name}"),
+    "user.decline": ("{name} declined", "已拒绝 {name}"),
     "user.disable": (
-        "{name} is shut out; danlu user enable {name} undoes it",
+        "{name} disabled; undo with danlu user enable {name}",
         "{name} 已停用；danlu user enable {name} 可恢复",
     ),
-    "user.enable": ("{name} may come in again", "{name} 已恢复"),
+    "user.enable": ("{name} enabled", "{name} 已恢复"),
     "user.handed_files": ("Files are in {path}", "文件在 {path}"),
     "user.handed_over": (
-        "{jobs} jobs of {name} belong to {to} now",
+        "{jobs} {jobs:job|jobs} of {name} now {jobs:belongs|belong} to {to}",
         "{name} 的 {jobs} 个任务现在属于 {to}",
     ),
     "user.head_address": ("FROM", "来源"),
     "user.head_asked": ("ASKED", "申请时间"),
     "user.head_full_name": ("FULL NAME", "姓名"),
     "user.head_group": ("GROUP", "组"),
-    "user.head_groups": ("GROUPS (* LEADS)", "组（* 为组长）"),
+    "user.head_groups": ("GROUPS (* LEADER)", "组（* 为组长）"),
     "user.head_name": ("USER", "用户"),
     "user.head_note": ("NOTE", "说明"),
     "user.head_role": ("ROLE", "角色"),
@@ -148,16 +153,16 @@ PEOPLE: dict[str, tuple[str, str]] = {
     "user.label_status": ("Status", "状态"),
     "user.label_uid": ("Uid", "系统编号"),
     "user.no_change": (
-        "Nothing to change: give at least one option, as in danlu user set NAME --role admin",
+        "Nothing to change: give at least one option, e.g. danlu user set NAME --role admin",
         "没有要修改的内容：请至少给出一个选项，例如 danlu user set 名称 --role admin",
     ),
-    "user.no_requests": ("Nobody asks to be let in", "没有待批准的申请"),
+    "user.no_requests": ("No pending requests", "没有待批准的申请"),
     "user.password": (
-        "One-time password of {name}: {password}",
+        "One-time password for {name}: {password}",
         "{name} 的一次性密码：{password}",
     ),
-    "user.remove": ("{name} is removed", "{name} 已删除"),
+    "user.remove": ("{name} removed", "{name} 已删除"),
     "whoami.groups": ("Groups: {groups}", "组：{groups}"),
     "whoami.leads": ("{group} (leader)", "{group}（组长）"),
-    "whoami.read_only": ("This token may only read", "该令牌只能读取"),
+    "whoami.read_only": ("This token is read-only", "该令牌只能读取"),
 }

@@ -1,33 +1,64 @@
-"""What the commands about scheduling say: (en, zh). Loaded when one of them speaks."""
+"""Messages of the commands about scheduling: (en, zh). Loaded on demand."""
 
 SCHEDULING: dict[str, tuple[str, str]] = {
     "cluster.all": ("all", "合计"),
+    "cluster.away": (
+        "Engine {engine} has not answered since {since} ({problem}): its {nodes} "
+        "{nodes:node|nodes} and {jobs} {jobs:job|jobs} are shown as last seen",
+        "引擎 {engine} 自 {since} 起未响应（{problem}）：它的 {nodes} 个节点和 {jobs} 个任务"
+        "显示的是最后所见",
+    ),
     "cluster.head_free": ("FREE", "空闲"),
-    "cluster.head_idle": ("OF THEM IDLE", "其中闲置"),
+    "cluster.head_idle": ("IDLE", "其中闲置"),
     "cluster.head_model": ("MODEL", "型号"),
+    "cluster.head_asked": ("GPUS", "GPU"),
+    "cluster.head_cpus": ("CPUS", "CPU"),
+    "cluster.head_memory": ("MEMORY", "内存"),
+    "cluster.head_share": ("SHARE", "占比"),
+    "cluster.learned": (
+        "Learned from {count} tasks; jobs are packed for this mix",
+        "依据 {count} 个子任务；按此组合放置",
+    ),
+    "cluster.nothing_learned": (
+        'Nothing learned yet: this takes 20 tasks and a queue with place = "learned"',
+        '还没有学到内容：需要 20 个子任务，并有 place = "learned" 的队列',
+    ),
+    "cluster.drained": ("Drained: {nodes}", "已停用：{nodes}"),
+    "cluster.draining": (
+        "Drained: {nodes}; GPUs still in use there: {count}",
+        "已停用：{nodes}（仍有 {count} 张卡在使用）",
+    ),
     "cluster.head_out": ("OUT", "停用"),
+    "cluster.head_outside": ("OUTSIDE", "外部"),
     "cluster.head_reserved": ("RESERVED", "预留"),
     "cluster.head_total": ("CARDS", "卡数"),
+    "cluster.head_unknown": ("UNKNOWN", "未知"),
     "cluster.head_used": ("USED", "占用"),
     "cluster.jobs": (
         "Jobs: {running} running, {waiting} waiting",
         "任务：{running} 个运行，{waiting} 个等待",
     ),
     "cluster.lent": (
-        "{count} of the cards in use are lent: another group has a right to them",
-        "占用的卡中有 {count} 张是借用的：其他组有权使用",
+        "{count} of the GPUs in use {count:is|are} lent: guaranteed to another group",
+        "占用的卡中有 {count} 张是借用的：它们是其他组的保障卡",
     ),
-    "nodes.back": ("{node} takes new work again", "{node} 重新接受任务"),
-    "nodes.drained": ("taken out", "已停用"),
+    "nodes.back": ("{node} resumed", "{node} 已恢复"),
+    "nodes.drained": ("drained", "已停用"),
     "nodes.out": (
-        "{node} is taken out: nothing new starts there; {count} of its cards are still in use",
+        "{node} drained: nothing new starts there; {count} of its GPUs {count:is|are} still in use",
         "{node} 已停用：不再有新任务开始；还有 {count} 张卡在使用",
     ),
+    "nodes.unknown": (
+        "engine {engine} has not answered since {since}",
+        "引擎 {engine} 自 {since} 起未响应",
+    ),
+    "queue.all_nodes": ("all of {engine}", "{engine} 的全部"),
     "queue.from_built_in": ("built in", "内置"),
     "queue.from_command": ("by command", "命令"),
     "queue.from_file": ("danlu.toml", "danlu.toml 文件"),
-    "queue.gone": ("{name} is no queue any more", "{name} 不再是队列"),
+    "queue.gone": ("Queue {name} removed", "队列 {name} 已删除"),
     "queue.head_declared": ("FROM", "来源"),
+    "queue.head_engine": ("ENGINE", "引擎"),
     "queue.head_name": ("QUEUE", "队列"),
     "queue.head_nodes": ("NODES", "节点"),
     "queue.head_order": ("ORDER", "顺序"),
@@ -35,20 +66,27 @@ SCHEDULING: dict[str, tuple[str, str]] = {
     "queue.head_rules": ("RULES", "规则"),
     "queue.head_running": ("RUNNING", "运行"),
     "queue.head_waiting": ("WAITING", "等待"),
-    "queue.is_consolidate": ("moves together", "合并碎片"),
+    "queue.is_consolidate": ("consolidates", "合并碎片"),
+    "queue.is_preempt": ("preempts lower priority", "抢占低优先级"),
+    "queue.number": (
+        "{option} {value}: must be a number, or none",
+        "{option} {value}：请写数字或 none",
+    ),
+    "queue.priority": ("priority {n}", "优先级 {n}"),
+    "queue.weight": ("weight {n}", "权重 {n}"),
     "queue.is_reclaim": ("reclaims", "收回借出"),
     "queue.max_wait": ("at most {time}", "最多等 {time}"),
     "queue.merged": (
-        "{name} is part of {into} now, and so are its {count} jobs; its name goes on working",
+        "{name} and its {count} {count:job|jobs} are now part of {into}; its name keeps working",
         "{name} 已并入 {into}，其中 {count} 个任务也一并移入；原名称仍可使用",
     ),
     "queue.not_backfill": ("no backfill", "不回填"),
-    "queue.not_lend": ("lends nothing", "不借出"),
+    "queue.not_lend": ("no lending", "不借出"),
     "queue.yes_or_no": (
-        "{option} {value!r}: write yes or no",
+        "{option} {value!r}: must be yes or no",
         "{option} {value!r}：请写 yes 或 no",
     ),
-    "quota.everybody": ("everybody else", "其他所有"),
+    "quota.everybody": ("everyone else", "其他所有"),
     "quota.group": ("group", "组"),
     "quota.head_cpus": ("CPUS", "CPU"),
     "quota.head_declared": ("FROM", "来源"),
@@ -59,19 +97,20 @@ SCHEDULING: dict[str, tuple[str, str]] = {
     "quota.head_name": ("NAME", "名称"),
     "quota.head_of": ("OF", "对象"),
     "quota.model": (
-        "--model {value!r}: write a model and a number, as A100=2",
+        "--model {value!r}: must be a model and a number, such as A100=2",
         "--model {value!r}：请写型号和数量，例如 A100=2",
     ),
     "quota.no_limit": (
-        "Nothing to set: give at least one limit, as in danlu quota set user alice --gpus 8",
+        "Nothing to set: give at least one limit, e.g. danlu quota set user alice --gpus 8",
         "没有要设置的内容：请至少给出一个上限，例如 danlu quota set user alice --gpus 8",
     ),
-    "quota.none": ("No quotas: nothing limits you", "没有配额：你不受限制"),
+    "quota.none": ("No quotas: you are not limited", "没有配额：你不受限制"),
+    "quota.warning": ("Warning: quota of {name}: {words}", "警告：{name} 的配额：{words}"),
     "quota.number": (
-        "{option} {value!r}: not a number; write one, as 4 or 0.5, 0 for none at all, or the word "
-        "none to take the limit away",
+        "{option} {value!r}: must be a number such as 4 or 0.5, 0 for none, or the word none to "
+        "remove the limit",
         "{option} {value!r}：不是数字；请写 4 或 0.5 这样的数，0 表示完全不能用，none 表示取消上限",
     ),
     "quota.user": ("user", "用户"),
-    "quota.whose": ("{word!r}: write user or group", "{word!r}：请写 user 或 group"),
+    "quota.whose": ("{word!r}: must be user or group", "{word!r}：请写 user 或 group"),
 }

@@ -1,4 +1,4 @@
-"""Work that nobody waits for: kept alive, told when it fails, ended with the server."""
+"""Background tasks: kept referenced, logged when they fail, cancelled on shutdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from danlu.control.rooms import log
+from danlu.control.context import log
 from danlu.store.errors import Deposed
 
 
@@ -39,7 +39,7 @@ class Background:
 
 
 async def _again_and_again(loop: Callable[[], Awaitable[None]]) -> None:
-    """One surprise must not end the platform: it is told, and the loop goes on."""
+    """Logs an unexpected error and keeps the loop running."""
     while True:
         try:
             await loop()

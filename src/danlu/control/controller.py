@@ -1,7 +1,7 @@
-"""The control loop: what is wanted against what the engine reports, and the next step.
+"""The control loop: compares the desired state with what engines report, and acts.
 
-Event-driven: a submission, an exit or a change of a node wakes it. The database is the truth; what
-is held in memory is a mirror of the jobs that have not ended, built anew at every start.
+It is event-driven: a submission, an exit or a node change wakes it. The database is the source of
+truth; memory holds a mirror of the jobs that have not ended, rebuilt at every start.
 """
 
 from __future__ import annotations
@@ -9,27 +9,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from danlu.control import records
-from danlu.control.active import Active, activate, shapes_of
 from danlu.control.attempts import Attempts
 from danlu.control.background import Background
+from danlu.control.context import Context, now
 from danlu.control.dependencies import Dependencies
-from danlu.control.driver import absent, current
+from danlu.control.engine_watch import EngineWatch
 from danlu.control.learning import REMEMBERED
+from danlu.control.life import Stage
+from danlu.control.live_job import LiveJob, activate, shapes_of
 from danlu.control.outcome import Outcome
 from danlu.control.overtaking import tell_of_overtaking
 from danlu.control.planner import LOOKED_AT, Planner
 from danlu.control.reclaiming import Reclaiming
-from danlu.control.rooms import Rooms, log, now
 from danlu.control.rulebook import Rulebook
-from danlu.engines.api import Inventory, Observation, Unreachable
+from danlu.engines.api import NodeInfo
 from danlu.sched.api import Policy, Snapshot
 from danlu.spec.codec import from_values
 from danlu.spec.defaults import Defaults
-from danlu.spec.states import Reason, State, meaning
+from danlu.spec.states import Reason, meaning
 from danlu.store import attempts as attempt_store
 from danlu.store import jobs as job_store
 from danlu.store import rules as rule_store
@@ -42,19 +44,21 @@ Write = Callable[[records.Op], Awaitable[None]]
 
 
 class Controller:
-    def __init__(self, rooms: Rooms, policy: Policy | None = None) -> None:
-        self.rooms = rooms
+    def __init__(self, context: Context, policy: Policy | None = None) -> None:
+        self.context = context
         if policy is not None:
-            rooms.rulebook = Rulebook(policy, rooms.settings.quotas)
-        self.planner = Planner(rooms)
-        self._background = Background(rooms.deposed)
-        self.attempts = Attempts(rooms, self._background, self._gone)
-        self.reclaiming = Reclaiming(rooms, self.attempts, self._background)
-        self.dependencies = Dependencies(rooms, self._background, self._give_up)
-        rooms.on_started = self.dependencies.changed
-        self._cursor: str | None = None
-        self.inventory = Inventory(())
-        self.defaults = rooms.settings.defaults
+            context.rulebook = Rulebook(policy, context.settings.quotas)
+        self.planner = Planner(context)
+        self._background = Background(context.deposed)
+        self.attempts = Attempts(context, self._background, self._gone)
+        self.reclaiming = Reclaiming(context, self.attempts, self._background)
+        self.dependencies = Dependencies(context, self._background, self._give_up)
+        context.on_started = self.dependencies.changed
+        self.defaults = context.settings.defaults
+        self.watches = [
+            EngineWatch(context, status, self._background, self._engines_changed)
+            for status in context.engines
+        ]
 
     @property
     def policy(self) -> Policy:
@@ -63,118 +67,135 @@ class Controller:
     # -- life ---------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Takes the lead, learns what is there, adopts everything that runs."""
-        rooms = self.rooms
-        rooms.epoch = await rooms.store.lead()
-        await rooms.engine.start()
-        self._learn(await rooms.engine.inventory())
-        observation = await rooms.engine.observe(None)
-        self._cursor = observation.cursor
-        rooms.volumes.take_over(await rooms.store.read(volume_store.list_volumes))
+        """Becomes leader, loads the jobs and adopts running attempts."""
+        context = self.context
+        context.epoch = await context.store.lead()
+        context.installation = await context.store.installation()
+        await asyncio.gather(*(watch.begin() for watch in self.watches))
+        context.volumes.take_over(await context.store.read(volume_store.list_volumes))
         self._place_volumes()
-        rooms.rulebook.take_over(await rooms.store.read(rule_store.list_rules))
+        context.rulebook.take_over(await context.store.read(rule_store.list_rules))
         self.rules_changed()
-        rows, tries = await rooms.store.read(_active)
-        await self._adopt(rows, {attempt.id: attempt for attempt in tries}, observation)
+        rows, found, earlier = await context.store.read(_active)
+        tries = {attempt.id: attempt for attempt in found}
+        self._adopt(rows, tries, earlier)
+        for watch in self.watches:
+            await watch.take_over(tries)
         await self.dependencies.adopt(rows)
-        for loop in (self._schedule, self._observe, self._look_around, self._sweep):
-            self._background.forever(loop)
+        self._background.forever(self._schedule)
+        self._background.forever(context.sampler.run)
+        self._background.forever(context.disks.run)
+        for watch in self.watches:
+            watch.follow()
         self._background.spawn(self._recall())
-        rooms.wake.set()
+        context.wake.set()
 
     async def close(self) -> None:
         await self._background.close()
-        await self.rooms.engine.close()
+        await self.context.sampler.close()
+        for watch in self.watches:
+            await watch.close()
+        self.context.workers.close()
 
-    async def _adopt(
-        self, rows: list[JobRow], tries: dict[str, AttemptRow], seen: Observation
+    def _adopt(
+        self, rows: list[JobRow], tries: dict[str, AttemptRow], earlier: list[AttemptRow]
     ) -> None:
+        """An attempt's state is unknown until its engine reports it."""
         by_job = {attempt.job_id: attempt for attempt in tries.values()}
-        reports = {report.attempt_id: report for report in seen.seen}
+        arrays: dict[str, tuple[dict[str, Any], LiveJob]] = {}
+        ended: dict[str, list[AttemptRow]] = {}
+        for attempt in earlier:
+            ended.setdefault(attempt.job_id, []).append(attempt)
         for row in rows:
-            row.queue = self.rooms.rulebook.real_queue(row.queue)
-            job = activate(row, from_values(row.spec), self.rooms.volumes.limited)
-            self.rooms.jobs[row.id] = job
-            attempt = by_job.get(row.id)
-            if attempt is None or row.state is State.QUEUED:
-                self.rooms.queue.add(job)
+            row.queue = self.context.rulebook.real_queue(row.queue)
+            values = row.spec
+            shared, kin = arrays.get(row.array_id or "", (None, None))
+            if shared is not values:
+                kin = None
+            spec = from_values(values) if kin is None else kin.spec
+            job = activate(row, spec, self.context.volumes.limited, kin)
+            if row.array_id is not None:
+                arrays.setdefault(row.array_id, (values, job))
+            self.context.jobs[row.id] = job
+            for past in ended.get(row.id, ()):
+                job.remember(past)
+            current = by_job.get(row.id)
+            if current is None:
+                self.context.queue.add(job)
                 continue
-            job.attempt = attempt
-            job.seen = reports.get(attempt.id)
-            if job.seen is None and attempt.started_at is not None:
-                job.seen = absent(attempt)
-            self.attempts.occupy(job, attempt)
+            job.attempt = current
+            job.handle_kept = bool(current.handle)
+            if current.started_at is not None:
+                job.move(Stage.RUNNING)
+            elif current.handle:
+                job.move(Stage.LAUNCHED)
+            self.attempts.occupy(job, current)
             self.attempts.drive(job, fresh=False)
-        # What the engine holds and the database does not want any more has been settled before.
-        for report in seen.seen:
-            if report.attempt_id not in tries:
-                self._background.spawn(self._discard(report.attempt_id))
 
     async def _recall(self) -> None:
-        """What earlier jobs took: not needed to start, so nobody waits for it."""
+        """Learns from past jobs in the background, since startup does not need it."""
         with contextlib.suppress(StoreError):
-            rows = await self.rooms.store.read(
+            rows = await self.context.store.read(
                 lambda tx: job_store.succeeded_lately(tx, REMEMBERED)
             )
-            self.rooms.learning.recall(rows)
-
-    async def _discard(self, attempt_id: str) -> None:
-        await self.rooms.engine.stop(attempt_id, 0.0)
-        await self.rooms.engine.forget(attempt_id)
+            for shapes in self.context.learning.recall(rows):
+                self.planner.asked(shapes)
 
     # -- what people ask for ------------------------------------------------------------------
 
-    def enqueue(self, rows: list[JobRow], jobs: list[Active]) -> None:
-        """Takes over jobs that were just committed."""
+    def enqueue(self, rows: list[JobRow], jobs: list[LiveJob]) -> None:
+        """Adds jobs that were just committed."""
         for row, job in zip(rows, jobs, strict=True):
             job.row = row
             row.spec = {}
-            row.queue = self.rooms.rulebook.real_queue(row.queue)
-            self.rooms.jobs[row.id] = job
-            self.planner.asked(job)
-            self.rooms.bulletin.post(row.id)
+            row.queue = self.context.rulebook.real_queue(row.queue)
+            self.context.jobs[row.id] = job
+            self.planner.asked(job.shapes)
+            self.context.notifier.post(row.id)
             if job.attempt is not None:
                 self.attempts.drive(job, fresh=False)
                 continue
             self.dependencies.watch(job)
-            self.rooms.queue.add(job)
+            self.context.queue.add(job)
         self.dependencies.settle_soon()
-        self.rooms.wake.set()
+        self.context.wake.set()
 
-    def start_ahead(self, job: Active) -> bool:
-        """Where nobody waits and there is room, a new job and its start share one commit."""
-        row, rooms = job.row, self.rooms
-        if rooms.queue.waiting or job.spec.after or row.held or row.array_id is not None:
+    async def start_ahead(self, job: LiveJob) -> bool:
+        """If the queue is empty and there is room, a new job and its start share one commit."""
+        row, context = job.row, self.context
+        if context.queue.waiting or job.spec.after or row.held or row.array_id is not None:
             return False
         start = self.planner.start_of(job)
-        return start is not None and self.attempts.prepare(job, start)
+        if start is None:
+            return False
+        self.attempts.prepare(job, start)
+        return await self.attempts.lease_ports(job)
 
-    def take_back(self, job: Active) -> None:
-        """A start ahead whose commit did not come about."""
+    def take_back(self, job: LiveJob) -> None:
+        """Undoes a start whose commit failed."""
         if job.attempt is not None:
-            self.attempts.vacate(job, job.attempt)
-            job.attempt = None
+            self.attempts.take_back(job)
 
-    async def stop(self, job: Active, by: str, grace: float | None = None) -> None:
-        """Acknowledged means: it will end, whatever happens to the server."""
-        while job.ending and job.id in self.rooms.jobs:
-            # Its attempt ends just now: afterwards it is gone, or waits to be tried again.
-            waiter = self.rooms.bulletin.subscribe(job.id)
-            await self.rooms.bulletin.wait(job.id, waiter, 1.0)
-        if job.id not in self.rooms.jobs:
+    async def stop(self, job: LiveJob, by: str, grace: float | None = None) -> None:
+        """Once acknowledged, the job will stop even if the server crashes."""
+        while job.ending and job.id in self.context.jobs:
+            # Its attempt is just ending; afterwards the job is gone or waiting for a retry.
+            waiter = self.context.notifier.subscribe(job.id)
+            await self.context.notifier.wait(job.id, waiter, 1.0)
+        if job.id not in self.context.jobs:
             return
         if job.waiting is not None:
             outcome = Outcome(Reason.STOPPED_BY_USER, {"detail": by})
-            await self._end_queued(job, outcome, by, self.rooms.store.write)
+            await self._end_queued(job, outcome, by, self.context.store.write)
             return
         await self.attempts.stop(job, by, Reason.STOPPED_BY_USER, grace)
 
-    async def hold(self, job: Active, hold: bool, by: str) -> None:
-        await self.rooms.store.write(records.held(job.row, hold, by, now()))
+    async def hold(self, job: LiveJob, hold: bool, by: str) -> None:
+        await self.context.store.write(records.held(job.row, hold, by, now()))
         job.row.held = hold
-        self.rooms.queue.refresh(job)
-        self.rooms.bulletin.post(job.id)
-        self.rooms.wake.set()
+        self.context.queue.refresh(job)
+        self.context.notifier.post(job.id)
+        self.context.wake.set()
 
     def snapshot(self) -> Snapshot:
         return self.planner.snapshot()
@@ -182,36 +203,38 @@ class Controller:
     # -- scheduling ---------------------------------------------------------------------------
 
     async def _schedule(self) -> None:
-        rooms = self.rooms
+        context = self.context
         while True:
-            await rooms.wake.wait()
-            rooms.wake.clear()
-            if not rooms.queue.waiting:
+            await context.wake.wait()
+            context.wake.clear()
+            if not context.queue.waiting:
                 continue
             begun = time.perf_counter()
-            waiting = len(rooms.queue.waiting)
+            waiting = len(context.queue.waiting)
             decision = self.planner.decide()
+            for admit in decision.admits:
+                self.attempts.begin(context.jobs[admit.job_id], admit)
             for start in decision.starts:
-                job = rooms.jobs[start.job_id]
+                job = context.jobs[start.job_id]
                 self.attempts.begin(job, start)
                 if start.overtook and job.attempt is not None:
-                    self._background.spawn(tell_of_overtaking(rooms, job, start))
+                    self._background.spawn(tell_of_overtaking(context, job, start))
             self.reclaiming.carry_out(decision)
-            if LOOKED_AT < len(rooms.queue.waiting) < waiting:
-                rooms.wake.set()  # one pass does not look at all of a long queue
-            # Requests that came in meanwhile are read before the next round; and a long queue,
-            # which takes long to think about, leaves most of the time to them.
+            if LOOKED_AT < len(context.queue.waiting) < waiting:
+                context.wake.set()  # one pass covers only part of a long queue
+            # Handle incoming requests before the next round. A long queue takes long to
+            # plan, so most of the time is left to them.
             spent = time.perf_counter() - begun
             await asyncio.sleep(spent * 9 if spent > 0.0005 else 0)
 
-    async def _give_up(self, job: Active, outcome: Outcome) -> None:
-        """What it waits for can never come."""
-        await self._end_queued(job, outcome, records.SYSTEM, self.rooms.persist)
+    async def _give_up(self, job: LiveJob, outcome: Outcome) -> None:
+        """Ends a job whose dependency can no longer be met."""
+        await self._end_queued(job, outcome, records.SYSTEM, self.context.persist)
 
-    async def _end_queued(self, job: Active, outcome: Outcome, by: str, write: Write) -> None:
-        """Ends a job that never started (or waits to be tried again)."""
-        rooms, row = self.rooms, job.row
-        rooms.queue.remove(job)
+    async def _end_queued(self, job: LiveJob, outcome: Outcome, by: str, write: Write) -> None:
+        """Ends a job that has not started or is waiting for a retry."""
+        context, row = self.context, job.row
+        context.queue.remove(job)
         job.ending = True
         before = (row.state, row.reason, row.detail, row.ended_at)
         row.state, row.reason = meaning(outcome.reason).state, outcome.reason
@@ -221,93 +244,55 @@ class Controller:
         except BaseException:
             row.state, row.reason, row.detail, row.ended_at = before
             job.ending = False
-            rooms.queue.add(job)
+            context.queue.add(job)
             raise
         self._gone(job)
 
-    def _gone(self, job: Active) -> None:
-        rooms = self.rooms
-        rooms.jobs.pop(job.id, None)
-        rooms.queue.undepend(job.id)
+    def _gone(self, job: LiveJob) -> None:
+        context = self.context
+        context.jobs.pop(job.id, None)
+        context.queue.undepend(job.id)
         self.dependencies.changed(job)
-        rooms.bulletin.post(job.id)
-        rooms.wake.set()
+        context.notifier.post(job.id)
+        context.wake.set()
 
-    # -- the engine's news --------------------------------------------------------------------
+    # -- the engines' news --------------------------------------------------------------------
 
-    async def _observe(self) -> None:
-        async for _ in self.rooms.engine.changes():
-            with contextlib.suppress(Unreachable):
-                await self._look()
-
-    async def _look(self) -> None:
-        observation = await self.rooms.engine.observe(self._cursor)
-        self._cursor = observation.cursor
-        reported = set()
-        for seen in observation.seen:
-            reported.add(seen.attempt_id)
-            job = self.rooms.attempts.get(seen.attempt_id)
-            if job is not None:
-                job.seen = seen
-                job.news.set()
-        for attempt_id in observation.scope - reported:
-            job = self.rooms.attempts.get(attempt_id)
-            if job is not None and job.launched:
-                job.seen = absent(current(job))
-                job.news.set()
-
-    async def _look_around(self) -> None:
-        """Nodes and cards come and go; and a hint that was lost is made up for."""
-        while True:
-            await asyncio.sleep(self.rooms.settings.inventory_every)
-            with contextlib.suppress(Unreachable):
-                self._learn(await self.rooms.engine.inventory())
-                await self._look()
-
-    def _learn(self, inventory: Inventory) -> None:
-        self.inventory = inventory
-        if self.rooms.ledger.learn(inventory):
-            self._place_volumes()
-            self.defaults = _fitted(self.rooms.settings.defaults, inventory)
-            self.rooms.bulletin.post("")  # of no job: nodes and cards changed
-            self.rooms.wake.set()
+    def _engines_changed(self) -> None:
+        """Nodes, GPUs or an engine appeared or disappeared."""
+        self._place_volumes()
+        self.defaults = _fitted(self.context.settings.defaults, self.context.ledger.nodes())
+        self.planner.engines_changed()
+        self.context.notifier.post("")  # no job id: nodes or GPUs changed
+        self.context.wake.set()
 
     def volumes_changed(self) -> None:
         """Jobs that wait may now fit elsewhere."""
-        rooms = self.rooms
+        context = self.context
         self._place_volumes()
-        for waiting in list(rooms.queue.waiting):
-            job = rooms.jobs[waiting.job_id]
-            shapes = shapes_of(job.spec, rooms.volumes.limited)
+        for waiting in list(context.queue.waiting):
+            job = context.jobs[waiting.job_id]
+            shapes = shapes_of(job.spec, context.volumes.limited)
             if shapes != job.shapes:
                 job.shapes = shapes
-                rooms.queue.refresh(job)
-        rooms.wake.set()
+                context.queue.refresh(job)
+        context.wake.set()
 
     def rules_changed(self) -> None:
-        """Queues, quotas or nodes taken out: from now on it is decided by these."""
-        book = self.rooms.rulebook
+        """Applies changed queues, quotas or drained nodes from now on."""
+        book = self.context.rulebook
         self.planner.follow(book.policy, book.quotas)
-        self.rooms.ledger.drain(book.drained)
-        self.rooms.bulletin.post("")
-        self.rooms.wake.set()
+        self.context.ledger.drain(book.drained)
+        self.context.notifier.post("")
+        self.context.wake.set()
 
     def _place_volumes(self) -> None:
-        names = [node.name for node in self.rooms.ledger.nodes()]
-        self.rooms.ledger.put_volumes(self.rooms.volumes.by_node(names))
-
-    async def _sweep(self) -> None:
-        while True:
-            await asyncio.sleep(self.rooms.settings.sweep_every)
-            with contextlib.suppress(Unreachable):
-                swept = await self.rooms.engine.sweep(frozenset(self.rooms.attempts))
-                if swept:
-                    log.info("ended %d processes that ended tasks had left behind", swept)
+        names = [node.name for node in self.context.ledger.nodes()]
+        self.context.ledger.put_volumes(self.context.volumes.by_node(names))
 
 
-def _fitted(defaults: Defaults, inventory: Inventory) -> Defaults:
-    """What is filled in must fit the nodes there are."""
-    nodes = inventory.nodes
+def _fitted(defaults: Defaults, nodes: Sequence[NodeInfo]) -> Defaults:
+    """Defaults must fit the existing nodes."""
     return replace(
         defaults,
         node_gpus=max((len(node.gpus) for node in nodes), default=0) or None,
@@ -316,5 +301,9 @@ def _fitted(defaults: Defaults, inventory: Inventory) -> Defaults:
     )
 
 
-def _active(tx: Tx) -> tuple[list[JobRow], list[AttemptRow]]:
-    return job_store.active_jobs(tx), attempt_store.active_attempts(tx)
+def _active(tx: Tx) -> tuple[list[JobRow], list[AttemptRow], list[AttemptRow]]:
+    return (
+        job_store.active_jobs(tx),
+        attempt_store.active_attempts(tx),
+        attempt_store.earlier_attempts(tx),
+    )

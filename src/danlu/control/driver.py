@@ -1,19 +1,24 @@
 """One attempt, from its launch to its last commit.
 
-Every step can be repeated: a server that is killed anywhere in here starts again at the step the
-database shows, and the engine's idempotency does the rest.
+Every step can be repeated: a server killed at any point resumes at the step recorded in the
+database, and relies on the engine's idempotency.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from danlu.control import records
-from danlu.control.active import Active
-from danlu.control.launches import launch_of, missing_folders, secret_names
+from danlu.control.backoff import Backoff
+from danlu.control.context import Context, log, now
+from danlu.control.launches import launch_of, missing_volumes, role_of, secret_names
+from danlu.control.life import Stage, stage_of, state_of
+from danlu.control.live_job import LiveJob
+from danlu.control.masking import mask_of
 from danlu.control.outcome import (
     Outcome,
     all_ended,
@@ -23,11 +28,11 @@ from danlu.control.outcome import (
     names_leased,
 )
 from danlu.control.preparing import prepare
-from danlu.control.rooms import Rooms, log, now
 from danlu.control.ruling import ruling
 from danlu.engines.api import (
     InDoubt,
     Phase,
+    Placer,
     Refused,
     Seen,
     TaskRef,
@@ -35,134 +40,211 @@ from danlu.engines.api import (
     Unreachable,
 )
 from danlu.spec.diagnose import diagnose
-from danlu.spec.states import Reason, State
+from danlu.spec.states import Reason
 from danlu.spec.units import format_duration
 from danlu.store import secrets as secret_store
 from danlu.store.errors import StoreError
 from danlu.store.rows import AttemptRow
 
 LOG_TAIL = 64 * 1024
+SHORT_TAIL = 4 * 1024  # is looked through at once
 SHORT = 0.02
-"""Seconds: a job that ends earlier has its start and its end in one commit."""
+"""Seconds. The start and end of a shorter job share one commit."""
 
 
-async def drive(rooms: Rooms, job: Active, fresh: bool) -> Outcome:
-    """Returns how the attempt ended, once every task of it has."""
+async def drive(
+    context: Context, job: LiveJob, fresh: bool, runs: Callable[[LiveJob], None]
+) -> Outcome:
+    """Returns the outcome once every task has ended. `runs` is called when it is running."""
     attempt = current(job)
     if fresh:
-        await rooms.persist(records.started(job.row, attempt))
-        rooms.bulletin.post(job.id)
-    note: asyncio.Task[None] | None = None
-    if attempt.started_at is None:
-        refusal = await prepare(rooms, job, attempt)
-        if refusal is None and attempt.stop is not None and await _settle(rooms, attempt) is None:
-            return _stopped(job, attempt, None)
-        refusal = refusal or await _launch(rooms, job, attempt)
+        await context.persist(records.started(job.row, attempt))
+        context.notifier.post(job.id)
+    if not job.with_engine:
+        refusal = await _hand_over(context, job, attempt)
         if refusal is not None:
+            job.move(Stage.ENDED)
             return refusal
-        note = _note_running(rooms, job, attempt)
-    job.launched = True
-    rooms.bulletin.post(job.id)
+    context.notifier.post(job.id)
     if attempt.stop is not None:
-        await _stop(rooms, attempt, float(attempt.stop.get("grace", job.spec.grace)))
-    tasks = await _watch(rooms, job, attempt)
+        await _stop(context, job, attempt, float(attempt.stop.get("grace", job.spec.grace)))
+    note: asyncio.Task[None] | None = None
+    if job.stage is not Stage.RUNNING and await _begun(context, job, attempt):
+        note = _note_running(context, job, attempt)
+        context.notifier.post(job.id)
+    if job.stage is Stage.RUNNING:
+        runs(job)
+    tasks = await _watch(context, job, attempt)
     if note is not None:
-        # It may still be waiting: then the start is written together with the end.
+        # If it is still waiting, the start is written together with the end.
         if job.unwritten:
             note.cancel()
-            rooms.on_started(job)  # it may be tried again; who waits for its start need not
+            context.on_started(job)  # it may be retried, but nobody needs to wait for its start
         else:
             await note
-    return await _judge(rooms, job, attempt, tasks)
+    job.move(Stage.ENDED)
+    return await _judge(context, job, attempt, tasks)
 
 
-def current(job: Active) -> AttemptRow:
+async def _hand_over(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcome | None:
+    """Returns None once the engine has it, or the outcome if it never will."""
+    job.move(Stage.PREPARING)
+    refusal = await prepare(context, job, attempt)
+    if refusal is not None:
+        return refusal
+    if attempt.stop is not None and await _settle(context, job, attempt) is None:
+        return _stopped(job, attempt, None)
+    job.move(Stage.LAUNCHING)
+    refusal = await _launch(context, job, attempt)
+    if refusal is None:
+        job.move(Stage.LAUNCHED)
+    return refusal
+
+
+def current(job: LiveJob) -> AttemptRow:
     if job.attempt is None:
         raise RuntimeError(f"{job.row.ref} has no attempt")
     return job.attempt
 
 
-async def _launch(rooms: Rooms, job: Active, attempt: AttemptRow) -> Outcome | None:
-    """None: it runs. An outcome: it never will."""
+async def _launch(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcome | None:
+    """Returns None once it runs, or the outcome if it never will."""
     values: dict[str, str] = {}
     names = secret_names(job.spec)
     if names:
-        found = await _secrets(rooms, job.row.owner, names)
+        found = await _secrets(context, job.row.owner, names)
         missing = sorted(name for name, value in found.items() if value is None)
         if missing:
             return Outcome(Reason.SECRET_MISSING, {"detail": ", ".join(missing)})
         values = {name: value for name, value in found.items() if value is not None}
-    pause = 0.1
+    backoff = Backoff()
     while True:
         try:
-            person = await rooms.identities.person(job.row.owner)
-            await rooms.folders.ready(person)
-            launch = launch_of(job, attempt, rooms.settings, rooms.volumes, person, values)
-            # An attempt that a predecessor placed is launched by who leads now.
-            launch = replace(launch, epoch=rooms.epoch)
-            gone = missing_folders(launch)
+            person = await context.identities.person(job.row.owner)
+            await context.folders.ready(person)
+            engine = context.engine_of(job)
+            places = engine.placer is Placer.ENGINE
+            launch = launch_of(
+                job, attempt, context.settings, context.volumes, person, values, places
+            )
+            # Attempts placed by a previous leader are launched by the current one.
+            launch = replace(launch, epoch=context.epoch)
+            gone = await missing_volumes(engine, launch)
             if gone:
                 return Outcome(Reason.VOLUME_MISSING, {"detail": ", ".join(gone)})
-            await rooms.engine.launch(launch, rooms.engine.plan(launch))
+            _took(job, attempt, await engine.launch(launch, engine.plan(launch)))
             return None
         except Refused as refusal:
             return Outcome(Reason.REFUSED, {"detail": str(refusal)})
         except InDoubt:
-            seen = await _settle(rooms, attempt)
+            seen = await _settle(context, job, attempt)
             if seen is None:
                 return Outcome(Reason.LAUNCH_FAILED, {"detail": "the launch was interrupted"})
-            job.seen = seen
+            _took(job, attempt, seen)
             return None
         except (Unreachable, OSError, StoreError) as trouble:
-            if attempt.stop is not None and await _settle(rooms, attempt) is None:
+            if attempt.stop is not None and await _settle(context, job, attempt) is None:
                 return Outcome(Reason.LAUNCH_FAILED, {"detail": str(trouble)})
             log.warning("%s cannot be launched yet: %s", job.row.ref, trouble)
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 5.0)
+            await backoff.wait()
 
 
-async def _secrets(rooms: Rooms, owner: str, names: set[str]) -> dict[str, str | None]:
-    pause = 0.1
+async def _secrets(context: Context, owner: str, names: set[str]) -> dict[str, str | None]:
+    backoff = Backoff(longest=2.0)
     while True:
         try:
-            return await rooms.store.read(
+            return await context.store.read(
                 lambda tx: {name: secret_store.get_secret(tx, owner, name) for name in names}
             )
         except StoreError as trouble:
             log.warning("cannot read secrets yet: %s", trouble)
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 2.0)
+            await backoff.wait()
 
 
-async def _settle(rooms: Rooms, attempt: AttemptRow) -> Seen | None:
-    pause = 0.1
+async def _settle(context: Context, job: LiveJob, attempt: AttemptRow) -> Seen | None:
+    backoff = Backoff()
     while True:
         try:
-            return await rooms.engine.settle(attempt.id)
+            return await context.engine_of(job).settle(attempt.id)
         except (Unreachable, InDoubt):
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 5.0)
+            await backoff.wait()
 
 
-def _note_running(rooms: Rooms, job: Active, attempt: AttemptRow) -> asyncio.Task[None]:
-    at = now()
+def _took(job: LiveJob, attempt: AttemptRow, seen: Seen) -> None:
+    """Records that the engine has it. A report received in the meantime is newer."""
+    attempt.handle = seen.handle
+    if job.seen is None or job.seen.attempt_id != attempt.id:
+        job.seen = seen
+
+
+async def _begun(context: Context, job: LiveJob, attempt: AttemptRow) -> bool:
+    """Waits while it is in the engine's queue. Returns False if it ended without running."""
+    while True:
+        job.news.clear()
+        seen = job.seen
+        if seen is not None and seen.attempt_id == attempt.id:
+            stage = stage_of(seen.tasks)
+            if stage is Stage.ENDED:
+                return False
+            if stage is not job.stage:
+                job.move(stage)
+                if stage is Stage.RUNNING:
+                    _take_places(context, job, attempt, seen)
+                    return True
+                await _note_waiting(context, job, attempt, seen)
+        await job.news.wait()
+
+
+async def _note_waiting(context: Context, job: LiveJob, attempt: AttemptRow, seen: Seen) -> None:
+    """Persists the handle, so that a restarted server finds it in the engine's queue."""
+    if job.stage is not Stage.PENDING or job.handle_kept:
+        return
+    attempt.handle = seen.handle
+    attempt.state = job.row.state = state_of(job.stage, attempt.stop is not None)
+    await context.persist(records.waiting(job.row, attempt, seen.tasks[0].detail, now()))
+    job.handle_kept = True
+    context.notifier.post(job.id)
+
+
+def _take_places(context: Context, job: LiveJob, attempt: AttemptRow, seen: Seen) -> None:
+    """Records where the engine placed it."""
+    if context.engine_of(job).placer is not Placer.ENGINE:
+        return
+    places = list(attempt.places)
+    for task in seen.tasks:
+        if task.node:
+            before = places[task.task]
+            places[task.task] = replace(
+                before, node=task.node, gpus=task.gpus or before.gpus, ports=task.ports
+            )
+    attempt.places = tuple(places)
+    if attempt.id in context.attempts:
+        context.ledger.release(attempt.id)
+        context.ledger.hold(attempt.id, job.id, job.shapes, attempt.places)
+    job.unwritten = [records.placed_event(job.row, attempt)]
+
+
+def _note_running(context: Context, job: LiveJob, attempt: AttemptRow) -> asyncio.Task[None]:
+    tasks = job.seen.tasks if job.seen is not None else ()
+    at = min((task.started_at for task in tasks if task.started_at is not None), default=now())
+    at = min(at, now())  # regardless of the node's clock
     attempt.started_at = at
     if job.row.started_at is None:
         job.row.started_at = at
-    job.row.state = State.STOPPING if attempt.stop else State.RUNNING
-    job.unwritten = [records.running_event(job.row, attempt, at)]
+    attempt.state = job.row.state = state_of(Stage.RUNNING, attempt.stop is not None)
+    job.unwritten.append(records.running_event(job.row, attempt, at))
 
     async def note() -> None:
         await asyncio.sleep(SHORT)
-        await rooms.persist(records.running(job.row, attempt, at, job.take_unwritten()))
-        rooms.bulletin.post(job.id)
-        rooms.on_started(job)
+        await context.persist(records.running(job.row, attempt, at, job.take_unwritten()))
+        context.notifier.post(job.id)
+        context.on_started(job)
 
     return asyncio.create_task(note())
 
 
-async def _watch(rooms: Rooms, job: Active, attempt: AttemptRow) -> tuple[TaskSeen, ...]:
-    """Waits until every task has ended; once the outcome is decided, what still runs is stopped."""
+async def _watch(context: Context, job: LiveJob, attempt: AttemptRow) -> tuple[TaskSeen, ...]:
+    """Waits until every task has ended, stopping the rest once the outcome is decided."""
     gang_stopped = False
     while True:
         job.news.clear()
@@ -172,22 +254,21 @@ async def _watch(rooms: Rooms, job: Active, attempt: AttemptRow) -> tuple[TaskSe
                 return seen.tasks
             if not gang_stopped and ruling(seen.tasks, job.spec) is not None:
                 gang_stopped = True
-                await _stop(rooms, attempt, job.spec.grace)
+                await _stop(context, job, attempt, job.spec.grace)
         await job.news.wait()
 
 
-async def _stop(rooms: Rooms, attempt: AttemptRow, grace: float) -> None:
-    pause = 0.1
+async def _stop(context: Context, job: LiveJob, attempt: AttemptRow, grace: float) -> None:
+    backoff = Backoff()
     while True:
         try:
-            return await rooms.engine.stop(attempt.id, grace)
+            return await context.engine_of(job).stop(attempt.id, grace, attempt.handle)
         except Unreachable:
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 5.0)
+            await backoff.wait()
 
 
 async def _judge(
-    rooms: Rooms, job: Active, attempt: AttemptRow, tasks: tuple[TaskSeen, ...]
+    context: Context, job: LiveJob, attempt: AttemptRow, tasks: tuple[TaskSeen, ...]
 ) -> Outcome:
     _note_tasks(job, attempt, tasks)
     decided = ruling(tasks, job.spec)
@@ -199,12 +280,15 @@ async def _judge(
         return Outcome(Reason.COMPLETED, {}, 0)
     if task.phase is not Phase.EXITED:
         return lost(task)
-    tail = await _log_tail(rooms, job, attempt, task.task)
-    role = attempt.places[task.task].get("role", "")
-    resources = next((r.resources for r in job.spec.roles if r.name == role), None)
-    reason, facts, evidence = diagnose(
-        task.exit_code, task.signal, task.hint, task.detail, tail, resources
-    )
+    tail = await _log_tail(context, job, attempt, task.task)
+    resources = role_of(job.spec, task.task).resources
+    facts_of_it = (task.exit_code, task.signal, task.hint, task.detail, tail, resources)
+    if len(tail) <= SHORT_TAIL:
+        reason, facts, evidence = diagnose(*facts_of_it)
+    else:
+        # A log can be crafted to take long to scan.
+        async with context.workers.turn(job.row.owner, patient=True) as turn:
+            reason, facts, evidence = await turn.run(diagnose, *facts_of_it)
     if reason is Reason.PORT_IN_USE and names_leased(evidence, attempt.places):
         reason = Reason.LEASED_PORT_TAKEN
     detail: dict[str, Any] = {**facts}
@@ -215,7 +299,7 @@ async def _judge(
     return Outcome(reason, detail, code)
 
 
-def _stopped(job: Active, attempt: AttemptRow, code: int | None) -> Outcome:
+def _stopped(job: LiveJob, attempt: AttemptRow, code: int | None) -> Outcome:
     stop = attempt.stop or {}
     if stop.get("why") == Reason.TIME_LIMIT:
         limit = format_duration(job.spec.time_limit or 0)
@@ -226,12 +310,12 @@ def _stopped(job: Active, attempt: AttemptRow, code: int | None) -> Outcome:
 
 
 def _was_done(attempt: AttemptRow) -> bool:
-    """Ended by itself before it would have been ended for others: that must not be done again."""
+    """Whether it ended on its own before it was preempted; that must not be retried."""
     at = (attempt.stop or {}).get("at")
     return at is not None and attempt.ended_at is not None and attempt.ended_at < float(at)
 
 
-def _note_tasks(job: Active, attempt: AttemptRow, tasks: tuple[TaskSeen, ...]) -> None:
+def _note_tasks(job: LiveJob, attempt: AttemptRow, tasks: tuple[TaskSeen, ...]) -> None:
     starts = [task.started_at for task in tasks if task.started_at is not None]
     if starts and attempt.started_at is None:
         attempt.started_at = min(starts)
@@ -253,21 +337,16 @@ def _note_tasks(job: Active, attempt: AttemptRow, tasks: tuple[TaskSeen, ...]) -
     ]
 
 
-async def _log_tail(rooms: Rooms, job: Active, attempt: AttemptRow, task: int) -> bytes:
-    ref = TaskRef(attempt.id, task, job.id)
-    pieces: list[bytes] = []
-    with contextlib.suppress(Unreachable, OSError):
+async def _log_tail(context: Context, job: LiveJob, attempt: AttemptRow, task: int) -> bytes:
+    """The end of its log, with secrets masked: lines of it become part of the outcome."""
+    ref = TaskRef(attempt.id, task, job.id, attempt.handle)
+    engine = context.engine_of(job)
+    tails: list[bytes] = []
+    with contextlib.suppress(Unreachable, OSError, StoreError):
+        mask = await mask_of(context.store, job.row.owner, secret_names(job.spec))
+        length = LOG_TAIL + mask.reach
         for stream in ("out", "err") if job.spec.split_output else ("out",):
-            size = await rooms.engine.log_size(ref, stream)
-            offset = max(0, size - LOG_TAIL)
-            async for piece in rooms.engine.read_log(ref, stream, offset, LOG_TAIL):
-                pieces.append(piece)
-    return b"".join(pieces)
-
-
-def absent(attempt: AttemptRow) -> Seen:
-    """What the engine does not know any more."""
-    task = TaskSeen(0, Phase.ABSENT, detail="the engine knows nothing of it")
-    return Seen(
-        attempt.id, tuple(replace(task, task=i) for i in range(max(1, len(attempt.places))))
-    )
+            offset = max(0, await engine.log_size(ref, stream) - length)
+            pieces = [piece async for piece in engine.read_log(ref, stream, offset, length)]
+            tails.append(mask.apply(b"".join(pieces))[-LOG_TAIL:])
+    return b"".join(tails)

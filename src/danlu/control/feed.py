@@ -1,7 +1,7 @@
-"""What happens, as it is committed, to any number of listeners.
+"""Sends committed events to any number of listeners.
 
-One reader asks the database, however many listen. The latest events are kept in memory; a listener
-keeps nothing but its place, and one that is far behind reads from the database at its own pace.
+A single reader polls the database for all of them. Recent events are kept in memory; a listener
+only keeps its position, and one that is far behind reads from the database at its own pace.
 """
 
 from __future__ import annotations
@@ -12,30 +12,31 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from danlu.control.rooms import Rooms, log
+from danlu.control.context import Context, log
 from danlu.store import events as event_store
 from danlu.store.errors import StoreError
 from danlu.store.feed import Happening, Stretch, stretch
 
 KEPT = 2000
 PIECE = 200
-GATHER = 0.02  # seconds in which what happens is told together
-LOOK = 1.0  # seconds after which the database is asked even if nobody posted anything
+GATHER = 0.02  # seconds; events within this time are sent together
+LOOK = 1.0  # seconds between polls without a notification
 
 
 class Feed:
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._latest: deque[Happening] = deque(maxlen=KEPT)
         self._floor = 0  # everything after this one, up to `_upto`, is in `_latest`
         self._upto: int | None = None
         self._listeners = 0
         self._pump: asyncio.Task[None] | None = None
         self._waiters: set[asyncio.Future[None]] = set()
+        self.told = 0  # how often listeners were woken
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """While somebody does, the database is watched."""
+        """The database is polled while there are listeners."""
         self._listeners += 1
         if self._pump is None:
             self._pump = asyncio.create_task(self._watch())
@@ -50,13 +51,13 @@ class Feed:
                 self._floor, self._upto = 0, None
 
     async def now(self) -> int:
-        """The last event there is."""
-        return await self._rooms.store.read(event_store.last_seq)
+        """The latest event."""
+        return await self._context.store.read(event_store.last_seq)
 
     async def after(self, seq: int, job_ids: Sequence[str] = ()) -> Stretch:
-        """The next events, possibly none; where some jobs are named, others may be among them."""
+        """The next events, possibly none. The result may include jobs that were not asked for."""
         if self._upto is None or seq < self._floor:
-            return await self._rooms.store.read(lambda tx: stretch(tx, seq, PIECE, job_ids))
+            return await self._context.store.read(lambda tx: stretch(tx, seq, PIECE, job_ids))
         found: list[Happening] = []
         for happening in reversed(self._latest):
             if happening.seq <= seq:
@@ -68,13 +69,13 @@ class Feed:
         return Stretch(found[:PIECE], found[PIECE - 1].seq)
 
     def waiter(self) -> asyncio.Future[None]:
-        """Ask before looking, then wait: nothing between the two is missed."""
+        """Call before reading, then wait on it, so that nothing in between is missed."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.add(future)
         return future
 
     async def wait(self, waiter: asyncio.Future[None], longest: float) -> bool:
-        """Whether something happened in that time."""
+        """Returns whether something happened in that time."""
         try:
             await asyncio.wait((waiter,), timeout=longest)
             return waiter.done()
@@ -87,7 +88,7 @@ class Feed:
 
     async def _watch(self) -> None:
         news = asyncio.Event()
-        with self._rooms.bulletin.overhearing(news):
+        with self._context.notifier.overhearing(news):
             while True:
                 try:
                     await self._read()
@@ -98,14 +99,14 @@ class Feed:
                     await asyncio.wait_for(news.wait(), LOOK)
                 await asyncio.sleep(GATHER)
                 news.clear()
-                self._tell()  # also where nothing was written: nodes and cards change, too
+                self._tell()  # even if nothing was written: nodes and GPUs change too
 
     async def _read(self) -> None:
         if self._upto is None:
             self._floor = self._upto = await self.now()
         while True:
             last = self._upto
-            found = await self._rooms.store.read(partial(stretch, after=last, limit=PIECE))
+            found = await self._context.store.read(partial(stretch, after=last, limit=PIECE))
             if found.upto <= last:
                 return
             overflow = len(self._latest) + len(found.happenings) - KEPT
@@ -116,6 +117,7 @@ class Feed:
             self._tell()
 
     def _tell(self) -> None:
+        self.told += 1
         waiters, self._waiters = self._waiters, set()
         for waiter in waiters:
             if not waiter.done():

@@ -1,20 +1,18 @@
-"""From a job and its placement to what the engine is asked to run."""
+"""Turns a job and its placement into a launch request for the engine."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from danlu.access.identities import Person, umask_of
-from danlu.control.active import Active
+from danlu.control.live_job import LiveJob
 from danlu.control.settings import Settings
-from danlu.control.steps import command_of, extra_mounts
-from danlu.control.volumes import Volumes
-from danlu.engines.api import GpuBinding, HostMount, Launch, Origin, Place, TaskLaunch
+from danlu.control.steps import command_of, needed
+from danlu.engines.api import Engine, HostMount, Launch, Origin, TaskLaunch
+from danlu.files.volumes import Volumes
 from danlu.spec.job import JobSpec, Role, Search, Variables
 from danlu.spec.search import flat, point
 from danlu.store.rows import AttemptRow
@@ -23,15 +21,19 @@ MountsOf = Callable[[Role, int], tuple[HostMount, ...]]
 
 
 def launch_of(
-    job: Active,
+    job: LiveJob,
     attempt: AttemptRow,
     settings: Settings,
     volumes: Volumes,
     person: Person,
     secrets: Mapping[str, str],
+    places_itself: bool = False,
 ) -> Launch:
-    """Raises Refused where a volume is not the person's any more."""
-    nodes = [str(values["node"]) for values in attempt.places]
+    """Raises Refused if the owner has lost access to a volume.
+
+    `places_itself`: whether the engine chooses the nodes.
+    """
+    nodes = [place.node for place in attempt.places]
     found: dict[tuple[str, str], tuple[HostMount, ...]] = {}
 
     def mounts(role: Role, task: int) -> tuple[HostMount, ...]:
@@ -46,12 +48,13 @@ def launch_of(
         epoch=attempt.epoch,
         identity=person.identity(job.row.group, umask_of(settings.uids, person)),
         tasks=task_launches(job, settings, secrets, attempt.number, mounts),
-        places=tuple(place_of(values, job.spec) for values in attempt.places),
+        places=None if places_itself else attempt.places,
+        installation=attempt.installation,
     )
 
 
 def task_launches(
-    job: Active,
+    job: LiveJob,
     settings: Settings,
     secrets: Mapping[str, str],
     attempt: int = 1,
@@ -86,7 +89,7 @@ def task_launches(
                     image=role.image,
                     env={**common, **role.env},
                     secrets=values,
-                    mounts=(*mounts(role, len(tasks)), *extra_mounts(spec, role)),
+                    mounts=mounts(role, len(tasks)),
                     ports=role.ports,
                     workdir=role.workdir,
                     processes=role.processes,
@@ -94,12 +97,13 @@ def task_launches(
                     split_output=spec.split_output,
                     log_cap=spec.log_cap or settings.defaults.log_cap,
                     origin=origin if foreign else None,
+                    steps=needed(spec, role),
                 )
             )
     return tuple(tasks)
 
 
-def _origin(job: Active, attempt: int) -> Origin:
+def _origin(job: LiveJob, attempt: int) -> Origin:
     row, array = job.row, job.spec.array
     point = 0
     if array is not None and row.array_index is not None:
@@ -119,7 +123,7 @@ def _origin(job: Active, attempt: int) -> Origin:
 
 
 def trial_variables(search: Search, number: int) -> dict[str, str]:
-    """The values of one trial: one by one, and all of them as JSON."""
+    """The parameters of one trial, as separate variables and as JSON."""
     values = point(search, number)
     text = json.dumps(values, ensure_ascii=False)
     found = {"DANLU_TRIAL": str(number), "DANLU_HPARAMS": text, "DET_HPARAMS": text}
@@ -129,26 +133,21 @@ def trial_variables(search: Search, number: int) -> dict[str, str]:
     return found
 
 
-def missing_folders(launch: Launch) -> list[str]:
-    """Volumes whose folder is not there: trying again would not bring it back."""
-    mounts = {mount for task in launch.tasks for mount in task.mounts}
-    return sorted(f"{m.name} ({m.source})" for m in mounts if not os.path.isdir(m.source))
+async def missing_volumes(engine: Engine, launch: Launch) -> list[str]:
+    """Volumes whose folder is missing on the node; a retry would not help."""
+    wanted: dict[str, dict[str, str]] = {}  # node -> folder -> volume
+    for task, place in zip(launch.tasks, launch.places or (), strict=False):
+        folders = wanted.setdefault(place.node, {})
+        folders.update((mount.source, mount.name) for mount in task.mounts)
+    found: set[str] = set()
+    for node, folders in wanted.items():
+        gone = await engine.missing_folders(node, tuple(folders))
+        found.update(f"{folders[folder]} ({folder})" for folder in gone)
+    return sorted(found)
 
 
 def secret_names(spec: JobSpec) -> set[str]:
     return {name for role in spec.roles for name in role.secrets.values()}
-
-
-def place_of(values: Mapping[str, Any], spec: JobSpec) -> Place:
-    role = role_of(spec, int(values["task"]))
-    cards: Sequence[int] = values["cards"]
-    gpus = GpuBinding(
-        indexes=tuple(cards),
-        count=len(cards),
-        model=role.resources.gpus.model,
-        fraction=role.resources.gpus.fraction,
-    )
-    return Place(int(values["task"]), str(values["node"]), gpus, tuple(values["ports"]))
 
 
 def role_of(spec: JobSpec, task: int) -> Role:

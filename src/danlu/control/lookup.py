@@ -1,6 +1,8 @@
-"""Finds jobs by what people call them."""
+"""Resolves job references."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from danlu.access import rules
 from danlu.access.principal import Principal
@@ -17,13 +19,28 @@ class Lookup:
         self._store = store
 
     async def jobs(self, text: str, who: Principal) -> list[JobRow]:
-        """All jobs a reference names among those one may see: several for a whole array, none
-        where it names nothing."""
+        """The visible jobs a reference names: several for an array, none if there is no match.
+
+        Without an owner it means one's own jobs.
+        """
         try:
             ref = parse_ref(text)
         except ValueError:
             return []
         return await self._store.read(lambda tx: _find(tx, ref, who))
+
+    async def of_others(self, text: str, who: Principal) -> list[JobRow]:
+        """Other people's visible jobs of a name without an owner."""
+        try:
+            ref = parse_ref(text)
+        except ValueError:
+            return []
+        if not ref.name or ref.owner is not None:
+            return []
+        sight = rules.sight(who)
+        return await self._store.read(
+            lambda tx: job_store.find_job(tx, None, ref.name, ref.number, ref.index, sight)
+        )
 
     async def latest_attempt(self, row: JobRow) -> AttemptRow | None:
         if not row.attempt:
@@ -37,6 +54,9 @@ class Lookup:
     async def job(self, job_id: str) -> JobRow | None:
         return await self._store.read(lambda tx: job_store.get_job(tx, job_id))
 
+    async def with_ids(self, ids: Sequence[str]) -> dict[str, JobRow]:
+        return await self._store.read(lambda tx: job_store.get_jobs(tx, ids))
+
 
 def _find(tx: Tx, ref: JobRef, who: Principal) -> list[JobRow]:
     if ref.id is not None:
@@ -45,8 +65,6 @@ def _find(tx: Tx, ref: JobRef, who: Principal) -> list[JobRow]:
     if ref.seq is not None:
         rows = job_store.numbered(tx, ref.seq, ref.index)
         return [row for row in rows if rules.sees_job(who, row.owner, row.group)]
-    sight = rules.sight(who)
-    if ref.owner is not None:
-        return job_store.find_job(tx, ref.owner, ref.name, ref.number, ref.index, sight)
-    mine = job_store.find_job(tx, who.name, ref.name, ref.number, ref.index)
-    return mine or job_store.find_job(tx, None, ref.name, ref.number, ref.index, sight)
+    sight = rules.sight(who) if ref.owner is not None else None
+    owner = ref.owner or who.name
+    return job_store.find_job(tx, owner, ref.name, ref.number, ref.index, sight)

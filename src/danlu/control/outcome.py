@@ -1,13 +1,14 @@
-"""How an attempt ended, from what its tasks left behind. Pure."""
+"""Derives the outcome of an attempt from its tasks. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from danlu.engines.api import Phase, TaskSeen
+from danlu.spec.placement import Placement
 from danlu.spec.states import Reason
 
 _PORT = re.compile(r"(?<!\d)\d{4,5}(?!\d)", re.ASCII)
@@ -34,7 +35,7 @@ def all_ended(tasks: Sequence[TaskSeen]) -> bool:
 
 
 def culprit(tasks: Sequence[TaskSeen]) -> TaskSeen | None:
-    """The task that failed first: its peers often fail because of it."""
+    """The task that failed first; the others often fail because of it."""
     failures = [task for task in tasks if failed(task)]
     if not failures:
         return None
@@ -42,7 +43,7 @@ def culprit(tasks: Sequence[TaskSeen]) -> TaskSeen | None:
 
 
 def exit_code_of(task: TaskSeen) -> int | None:
-    """As a shell would say it: 128 + n for a signal."""
+    """Shell convention: 128 + n for a signal."""
     if task.phase is not Phase.EXITED:
         return None
     return 128 + task.signal if task.signal else task.exit_code
@@ -54,9 +55,8 @@ def lost(task: TaskSeen) -> Outcome:
     return Outcome(Reason.LOST, {"detail": task.detail or "its keeper left no status"})
 
 
-def names_leased(lines: Sequence[str], places: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether what a program said of a port in use is about one that was leased to the job: then
-    it did nothing wrong."""
-    leased = {int(port) for place in places for port in place.get("ports", ())}
+def names_leased(lines: Sequence[str], places: Sequence[Placement]) -> bool:
+    """Whether a 'port in use' error is about a port leased to the job, so not its fault."""
+    leased = {port for place in places for port in place.ports}
     named = {int(number) for line in lines for number in _PORT.findall(line)}
     return bool(leased & named)

@@ -1,17 +1,26 @@
-"""What the scheduler is asked, and by which rules: the live side of `decide()`."""
+"""Builds the scheduler's input from live state and calls `decide()`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import overload
 
-from danlu.control.active import Active, places_of
+from danlu.control.changes import change_of
+from danlu.control.context import Context, now
 from danlu.control.driver import current
-from danlu.control.rooms import Rooms, now
-from danlu.control.tally import Books, add_up
+from danlu.control.live_job import LiveJob, waiting_of
+from danlu.control.totals import ClusterTotals, add_up
 from danlu.sched.api import (
+    DEFAULT_QUEUE,
+    Admit,
+    Basis,
+    Cause,
+    CauseKind,
+    Claim,
     Decision,
+    Eta,
+    EtaBasis,
     Explanation,
     Policy,
     QueuePolicy,
@@ -21,133 +30,196 @@ from danlu.sched.api import (
     Running,
     Snapshot,
     Start,
+    Suggestion,
     TaskShape,
     Waiting,
 )
 from danlu.sched.decide import decide
-from danlu.sched.explain import explain
-from danlu.sched.mix import MixLearner
-from danlu.sched.order import CERTAIN
+from danlu.sched.estimate.later import forget
+from danlu.sched.explain.explain import explain
+from danlu.sched.order.queue_order import CERTAIN
+from danlu.sched.place.mix import MixLearner
 from danlu.sched.quota import Held, Tally
+from danlu.store.rows import AttemptRow
 
-LOOKED_AT = 1000  # jobs that one pass thinks about one by one
+LOOKED_AT = 1000  # jobs considered one by one in a pass
 
 
 class Planner:
-    def __init__(self, rooms: Rooms) -> None:
-        self._rooms = rooms
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._learner: MixLearner | None = None
-        self.follow(rooms.rulebook.policy, rooms.rulebook.quotas)
+        self._claims: tuple[Claim, ...] = ()  # jobs for which others are being preempted or moved
+        self.follow(context.rulebook.policy, context.rulebook.quotas)
 
     def follow(self, policy: Policy, quotas: Quotas) -> None:
-        """These are the rules from now on."""
-        self.policy = policy
+        """Replaces the rules."""
+        self._rules = policy
         self.quotas = quotas
+        self.engines_changed()
         self._known: dict[str, tuple[object, Running]] = {}  # by attempt
         self._memory: Mapping[str, object] = {}
         self._reservations: tuple[Reservation, ...] = ()
-        self._last: Decision | None = None  # of a pass after which everybody else waits
         if self._learner is None and _learns(policy):
             self._learner = MixLearner()
         self._fair = _has_order(policy, "fair")
-        self._rooms.learning.half_life = _half_life(policy)
-        self._rooms.queue.expected = self._expected
+        self._context.learning.half_life = _half_life(policy)
+        self._context.queue.expected = self._expected
+
+    def engines_changed(self) -> None:
+        """Call when the engines' nodes or availability change; queue rules depend on them."""
+        engines, policy = self._context.engines, self._rules
+        self._last: Decision | None = None  # of a pass, while everything else waits
+        if not engines.plain:
+            names = {DEFAULT_QUEUE, *policy.queues}
+            policy = replace(policy, queues={n: self._applied(policy.queue(n)) for n in names})
+        self.policy = policy
+
+    def _applied(self, rules: QueuePolicy) -> QueuePolicy:
+        context = self._context
+        engine = context.engines.status(rules.engine)
+        nodes = rules.nodes
+        if len(context.engines) > 1:
+            mine = context.ledger.nodes_of(engine.name)
+            nodes = mine if nodes is None else nodes & mine
+        return replace(
+            rules, nodes=nodes, engine=engine.name, admit=engine.places, closed=engine.closed
+        )
 
     def snapshot(self) -> Snapshot:
-        """A picture that stays as it is, whatever happens next."""
-        rooms = self._rooms
-        picture = self._picture(list(rooms.queue.waiting), tuple(self._running()))
-        return replace(picture, history=rooms.learning.history())
+        """An immutable snapshot."""
+        context = self._context
+        picture = self._picture(list(context.queue.waiting), tuple(self._running()))
+        return replace(picture, history=context.learning.history())
 
     def decide(self) -> Decision:
-        rooms = self._rooms
-        decision = decide(self._picture(rooms.queue.waiting, _Late(self._running)), self.policy)
+        context = self._context
+        decision = decide(self._picture(context.queue.waiting, _Late(self._running)), self.policy)
         self._memory = decision.memory
+        self._claims = decision.claims
         self._reservations = decision.reservations
-        self._last = None if decision.starts else decision
+        self._last = None if decision.starts or decision.admits else decision
         return decision
 
     def explain(self, job_id: str) -> Explanation:
-        """The last decision still stands as long as nothing has changed since."""
-        last = None if self._rooms.wake.is_set() else self._last
+        """Whether the last decision is still valid because nothing has changed since."""
+        job = self._context.jobs[job_id]
+        if job.pending:
+            return self._in_engine(job)
+        last = None if self._context.wake.is_set() else self._last
         found = explain(self.snapshot(), self.policy, job_id, decision=last)
-        self._rooms.learning.told(job_id, found.eta, now())
+        found = replace(found, suggestions=tuple(_as_edit(job, s) for s in found.suggestions))
+        self._context.learning.told(job_id, found.eta, now())
         return found
 
-    def start_of(self, job: Active) -> Start | None:
-        """Where a job that is not queued yet would start, if nobody else waits."""
-        row = job.row
-        waiting = Waiting(
-            job.id,
-            "",
-            row.owner,
-            0,
-            row.priority,
-            job.shapes,
-            group=row.group,
-            queue=row.queue,
-            kind=row.kind,
-            time_limit=job.spec.time_limit,
-            preemptible=job.spec.preemptible,
-        )
+    def _in_engine(self, job: LiveJob) -> Explanation:
+        """For a job in the engine's own queue, which gives its own reason."""
+        engine = self._context.engine_of(job).name
+        tasks = job.seen.tasks if job.seen is not None else ()
+        words = next((task.detail for task in tasks if task.detail), "")
+        numbers = {"engine": engine, "why": "pending", "words": words}
+        cause = Cause(CauseKind.ENGINE, Basis.ENGINE, numbers)
+        eta = Eta(None, None, EtaBasis.NONE, why="engine")
+        return Explanation(job.id, (cause,), (), 1, eta=eta)
+
+    def start_of(self, job: LiveJob) -> Start | Admit | None:
+        """Where a new job would start, if the queue is empty."""
+        waiting = waiting_of(job.row, job.spec, job.shapes)
         decision = decide(self._picture([waiting], _Late(self._running)), self.policy)
+        if decision.admits:
+            return decision.admits[0]
         return decision.starts[0] if decision.starts else None
 
-    def asked(self, job: Active) -> None:
-        """Remembers what people ask for, where the order of placing learns from it."""
+    def asked(self, shapes: Iterable[TaskShape]) -> None:
+        """Records request sizes, if the placement policy learns from them."""
         if self._learner is not None:
-            for shape in job.shapes:
+            for shape in shapes:
                 self._learner.add(shape)
 
-    def books(self) -> Books:
-        """What every card is doing: the one sum that all answers are made of."""
-        rooms = self._rooms
-        ledger = rooms.ledger
-        # Who has left the queue since the last pass needs no room kept; an empty one has no pass.
-        waits = {id for id, job in rooms.jobs.items() if job.waiting is not None}
-        kept = tuple(each for each in self._reservations if each.job_id in waits)
-        return add_up(ledger.states(), rooms.attempts.values(), ledger.moving(), kept, self.quotas)
+    def usual(self) -> Mapping[TaskShape, int]:
+        """The requests that jobs are packed for; empty until enough have been seen."""
+        mix = self._learner.mix if self._learner is not None else None
+        return {} if mix is None else mix.counts
+
+    def edited(self, jobs: set[str]) -> None:
+        """Drops what was promised to the jobs as they were."""
+        self._memory = forget(self._memory, jobs)
+        self._claims = tuple(claim for claim in self._claims if claim.job_id not in jobs)
+        self._last = None
+
+    def totals(self) -> ClusterTotals:
+        """The GPU totals that all answers are based on."""
+        ledger, running = self._context.ledger, self._context.attempts.values()
+        kept = self._standing()
+        outside, away = ledger.outside(), ledger.away
+        return add_up(ledger.states(), running, ledger.moving(), kept, self.quotas, outside, away)
+
+    def kept(self) -> dict[tuple[str, int], str]:
+        """Reserved GPUs (node, index) -> the waiting job they are reserved for."""
+        jobs = self._context.jobs
+        return {
+            (place.node, index): jobs[each.job_id].row.ref
+            for each in self._standing()
+            for place in each.places
+            for index in place.gpus
+        }
+
+    def _standing(self) -> tuple[Reservation, ...]:
+        # Jobs that left the queue since the last pass need no reservation.
+        jobs = self._context.jobs
+        return tuple(
+            each
+            for each in self._reservations
+            if each.job_id in jobs and jobs[each.job_id].waiting is not None
+        )
 
     def held(self) -> tuple[Mapping[str, Held], Mapping[str, Held]]:
-        """What users, and groups, have now."""
-        someone = Quotas(user=Quota(cards=0))  # nobody counts where nobody has a limit
-        tally = Tally(someone, self._rooms.ledger.states(), self._running())
+        """Current usage of users and groups."""
+        someone = Quotas(user=Quota(gpus=0))  # not needed without limits
+        running = (*self._running(), *self._admitted())
+        tally = Tally(someone, self._context.ledger.states(), running)
         return tally.users, tally.groups
 
     def _picture(self, waiting: Sequence[Waiting], running: Sequence[Running]) -> Snapshot:
-        rooms = self._rooms
+        context = self._context
         at = now()
-        users, groups = rooms.learning.used(rooms.attempts.values(), at) if self._fair else ({}, {})
+        users, groups = (
+            context.learning.used(context.attempts.values(), at) if self._fair else ({}, {})
+        )
         return Snapshot(
             at,
-            rooms.ledger.states(),
+            context.ledger.states(),
             waiting,
             running,
-            dict(rooms.queue.array_active),
+            () if context.engines.plain else self._admitted(),
+            dict(context.queue.array_active),
             self.quotas,
             users,
             groups,
             mix=self._learner.mix if self._learner is not None else None,
             memory=self._memory,
+            claims=self._claims,
         )
 
-    def _expected(self, job: Active) -> float | None:
+    def _expected(self, job: LiveJob) -> float | None:
         row = job.row
         return self.expected(row.queue, row.owner, row.name, job.shapes, job.spec.time_limit)
 
     def expected(
         self, queue: str, owner: str, name: str, shapes: tuple[TaskShape, ...], limit: float | None
     ) -> float | None:
-        """The run time a queue plans with, by what was learned; None: it goes by limits only."""
+        """The learned run time a queue plans with, or None if it only uses time limits."""
         if self.policy.queue(queue).order in CERTAIN:
             return None
-        return self._rooms.learning.expected(owner, name, shapes, limit)
+        return self._context.learning.expected(owner, name, shapes, limit)
 
     def _running(self) -> list[Running]:
-        """One value a running job, made once."""
+        """Cached, one value per running job."""
         known, fresh = self._known, {}
-        for attempt_id, job in self._rooms.attempts.items():
+        for attempt_id, job in self._context.attempts.items():
             attempt = current(job)
+            if self._elsewhere(attempt):
+                continue
             seen = attempt.started_at if attempt.stop is None else id(attempt.stop)
             kept = known.get(attempt_id)
             if kept is None or kept[0] != seen:
@@ -156,9 +228,30 @@ class Planner:
         self._known = fresh
         return [running for _, running in fresh.values()]
 
+    def _admitted(self) -> tuple[Running, ...]:
+        """Jobs the scheduler counts but does not place."""
+        jobs = self._context.attempts.values()
+        found = (_running(job, None) for job in jobs if self._elsewhere(current(job)))
+        return tuple(replace(running, places=(), gpus={}) for running in found)
+
+    def _elsewhere(self, attempt: AttemptRow) -> bool:
+        context = self._context
+        if context.engines.plain:
+            return False
+        known = context.ledger.known
+        placed = all(place.node in known for place in attempt.places)
+        return not placed or context.engines.status(attempt.engine).places
+
+
+def _as_edit(job: LiveJob, suggestion: Suggestion) -> Suggestion:
+    """With the keys of `edit` that make the change."""
+    if suggestion.job is None or job.waiting is None:
+        return suggestion
+    return replace(suggestion, change=change_of(job.spec, job.waiting, suggestion.job))
+
 
 class _Late(Sequence[Running]):
-    """Made only when somebody looks: most passes end before that."""
+    """Built lazily, since most passes never need it."""
 
     def __init__(self, make: Callable[[], list[Running]]) -> None:
         self._make = make
@@ -189,7 +282,7 @@ def _has_order(policy: Policy, order: str) -> bool:
 
 
 def _half_life(policy: Policy) -> float:
-    """Past use is kept once for all queues, so the shortest memory of a fair queue holds."""
+    """Usage is tracked once for all queues, so the shortest half-life applies."""
     fair = [rules.half_life for rules in policy.queues.values() if rules.order == "fair"]
     return min(fair, default=QueuePolicy().half_life)
 
@@ -198,36 +291,38 @@ def _learns(policy: Policy) -> bool:
     return "learned" in {policy.place, *(rules.place for rules in policy.queues.values())}
 
 
-def _running(job: Active, expected: float | None) -> Running:
+def _running(job: LiveJob, expected: float | None) -> Running:
     attempt = current(job)
     row = job.row
     since = attempt.started_at or attempt.created_at
     limit = job.spec.time_limit
     end = since + limit if limit is not None else None
-    if attempt.stop is not None and attempt.stop.get("for"):
-        # What ends for others will soon be gone: the room is theirs, and nobody else takes it.
+    ending = attempt.stop is not None and bool(attempt.stop.get("for"))
+    if attempt.stop is not None and ending:
+        # Resources of preempted jobs are reserved for the job they were preempted for.
         end = now() + float(attempt.stop.get("grace", job.spec.grace))
         expected = None
-    places = places_of(attempt)
-    cards: dict[str, tuple[int, ...]] = {}
-    for place in places:
-        if place.cards:
-            cards[place.node] = (*cards.get(place.node, ()), *place.cards)
+    gpus: dict[str, tuple[int, ...]] = {}
+    for place in attempt.places:
+        if place.gpus:
+            gpus[place.node] = (*gpus.get(place.node, ()), *place.gpus)
     return Running(
         job.id,
         row.ref,
         row.owner,
         since,
         end,
-        cards,
+        gpus,
         job.shapes,
-        places,
+        attempt.places,
         group=row.group,
         queue=row.queue,
         kind=row.kind,
         name=row.name,
         priority=row.priority,
         expected_end=None if expected is None else since + expected,
-        preemptible=job.spec.preemptible,
-        movable=job.spec.preemptible,
+        preemptible=job.spec.preemptible and attempt.stop is None,
+        movable=job.spec.preemptible and attempt.stop is None,
+        preempted=job.preempted,
+        ending=ending,
     )

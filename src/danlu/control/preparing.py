@@ -1,7 +1,7 @@
-"""Before a launch: the images of a job are brought to where it will run.
+"""Pulls the images of a job to its nodes before the launch.
 
-This may take long, so it happens beside the loop, says how far it is, and ends when the job is
-stopped. A server that is killed meanwhile begins it again: what was fetched is not fetched twice.
+This may take long, so it runs outside the loop, reports progress and ends when the job is stopped.
+A restarted server starts over, but layers that were already pulled are not pulled again.
 """
 
 from __future__ import annotations
@@ -11,42 +11,57 @@ import contextlib
 import time
 
 from danlu.control import records
-from danlu.control.active import Active
+from danlu.control.backoff import Backoff
+from danlu.control.context import Context, log, now
+from danlu.control.live_job import LiveJob
 from danlu.control.outcome import Outcome
-from danlu.control.rooms import Rooms, log, now
 from danlu.control.words import pull_words
 from danlu.engines.api import ImageProgress, Images, NoImage, Unreachable
 from danlu.spec.states import Reason
+from danlu.spec.text import EMPTY, Text
 from danlu.store.rows import AttemptRow
 
 EVENT_EVERY = 10.0  # seconds
 POST_EVERY = 0.5
 
 
-async def prepare(rooms: Rooms, job: Active, attempt: AttemptRow) -> Outcome | None:
-    """None: it can be launched, or it was told to stop. An outcome: it never can."""
-    engine = rooms.engine
-    images = dict.fromkeys(role.image for role in job.spec.roles if role.image is not None)
+async def prepare(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcome | None:
+    """Returns None if it can be launched or was stopped, or the outcome if it never can be."""
+    engine = context.engine_of(job)
+    images = _images(job, attempt)
     if not images or not isinstance(engine, Images):
         return None
     try:
-        for image in images:
-            refusal = await _have(rooms, engine, job, attempt, image)
+        for node, image in images:
+            refusal = await _have(context, engine, job, attempt, node, image)
             if refusal is not None or attempt.stop is not None:
                 return refusal
     finally:
-        job.doing = ("", "")
+        job.doing = EMPTY
     return None
 
 
+def _images(job: LiveJob, attempt: AttemptRow) -> list[tuple[str, str]]:
+    """Each image with the nodes that need it; no node if the engine places the job."""
+    roles = [role for role in job.spec.roles for _ in range(role.count)]
+    nodes = [place.node for place in attempt.places] or [""] * len(roles)
+    wanted = [(node, role.image) for node, role in zip(nodes, roles, strict=True) if role.image]
+    return list(dict.fromkeys(wanted))
+
+
 async def _have(
-    rooms: Rooms, engine: Images, job: Active, attempt: AttemptRow, image: str
+    context: Context,
+    engine: Images,
+    job: LiveJob,
+    attempt: AttemptRow,
+    node: str,
+    image: str,
 ) -> Outcome | None:
-    pause = 0.5
+    backoff = Backoff(0.5, 10.0)
     while attempt.stop is None:
-        story = _Story(rooms, job)
+        story = _Story(context, job)
         try:
-            work = asyncio.ensure_future(engine.prepare_image(image, story.take))
+            work = asyncio.ensure_future(engine.prepare_image(node, image, story.take))
             await _done_or_stopped(job, attempt, work)
             await story.end()
             return None
@@ -55,16 +70,15 @@ async def _have(
             return Outcome(Reason(trouble.reason), {"detail": str(trouble)})
         except Unreachable as trouble:
             log.warning("%s waits for its image: %s", job.row.ref, trouble)
-            job.doing = (
+            job.doing = Text(
                 f"Waiting for the container runtime: {trouble}",
                 f"等待容器运行时：{trouble}",
             )
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 10.0)
+            await backoff.wait()
     return None
 
 
-async def _done_or_stopped(job: Active, attempt: AttemptRow, work: asyncio.Future[None]) -> None:
+async def _done_or_stopped(job: LiveJob, attempt: AttemptRow, work: asyncio.Future[None]) -> None:
     try:
         while not work.done() and attempt.stop is None:
             job.news.clear()
@@ -81,10 +95,10 @@ async def _done_or_stopped(job: Active, attempt: AttemptRow, work: asyncio.Futur
 
 
 class _Story:
-    """What people see of one pull: now and then an event, more often a number."""
+    """The visible progress of one pull: frequent updates and occasional events."""
 
-    def __init__(self, rooms: Rooms, job: Active) -> None:
-        self._rooms = rooms
+    def __init__(self, context: Context, job: LiveJob) -> None:
+        self._context = context
         self._job = job
         self._begun = time.monotonic()
         self._told = self._posted = 0.0
@@ -97,7 +111,7 @@ class _Story:
         self._job.doing = pull_words(progress)
         if at >= self._posted + POST_EVERY:
             self._posted = at
-            self._rooms.bulletin.post(self._job.id)
+            self._context.notifier.post(self._job.id)
         if not self._told or at >= self._told + EVENT_EVERY:
             self._told = at
             self._write("pulling", progress)
@@ -107,7 +121,7 @@ class _Story:
             self._write("pulled", self._last)
         if self._writing:
             await asyncio.wait(self._writing)
-        self._job.doing = ("", "")
+        self._job.doing = EMPTY
 
     def _write(self, kind: str, progress: ImageProgress) -> None:
         data = {
@@ -119,6 +133,6 @@ class _Story:
             "seconds": round(time.monotonic() - self._begun, 1),
         }
         op = records.noted(self._job.row.id, kind, data, now())
-        task = asyncio.create_task(self._rooms.persist(op))
+        task = asyncio.create_task(self._context.persist(op))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)

@@ -1,4 +1,4 @@
-"""The queue: who waits, in which order, and what other than room keeps them back."""
+"""The queue: waiting jobs, their order, and what blocks them besides resources."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 
-from danlu.control.active import Active
+from danlu.control.live_job import LiveJob, waiting_of
 from danlu.sched.api import Cause, CauseKind, Waiting
 from danlu.spec.job import After, Dependency
 from danlu.spec.states import State
@@ -21,32 +21,14 @@ class Queue:
         self._unmet: dict[str, dict[str, After]] = {}  # job -> the jobs it waits for
         self._dependants: dict[str, set[str]] = {}  # job -> the jobs that wait for it
         self._refs: dict[str, str] = {}
-        self.expected: Callable[[Active], float | None] = lambda job: None  # run time, as learned
+        self.expected: Callable[[LiveJob], float | None] = lambda job: None  # learned run time
 
-    def add(self, job: Active, pause: Cause | None = None) -> None:
-        row = job.row
-        job.waiting = Waiting(
-            row.id,
-            row.ref,
-            row.owner,
-            row.seq,
-            row.priority,
-            job.shapes,
-            self._blocked(job, pause),
-            row.array_id,
-            job.spec.array.limit if job.spec.array else None,
-            row.group,
-            row.queue,
-            row.kind,
-            row.name,
-            row.submitted_at,
-            job.spec.time_limit,
-            self.expected(job),
-            job.spec.preemptible,
-        )
+    def add(self, job: LiveJob, pause: Cause | None = None) -> None:
+        blocked, expected = self._blocked(job, pause), self.expected(job)
+        job.waiting = waiting_of(job.row, job.spec, job.shapes, blocked, expected, job.queued_since)
         insort(self.waiting, job.waiting, key=_order)
 
-    def remove(self, job: Active) -> None:
+    def remove(self, job: LiveJob) -> None:
         waiting, job.waiting = job.waiting, None
         if waiting is None:
             return
@@ -55,12 +37,12 @@ class Queue:
             place += 1
         del self.waiting[place]
 
-    def refresh(self, job: Active, pause: Cause | None = None) -> None:
+    def refresh(self, job: LiveJob, pause: Cause | None = None) -> None:
         if job.waiting is not None:
             self.remove(job)
             self.add(job, pause)
 
-    def count_start(self, job: Active, change: int) -> None:
+    def count_start(self, job: LiveJob, change: int) -> None:
         array = job.row.array_id
         if array is not None:
             self.array_active[array] = self.array_active.get(array, 0) + change
@@ -68,7 +50,7 @@ class Queue:
                 del self.array_active[array]
 
     def depend(self, job_id: str, unmet: Iterable[tuple[Dependency, str]]) -> None:
-        """`unmet`: dependencies not fulfilled yet, with how people call the other job."""
+        """`unmet`: unmet dependencies, with the reference of the other job."""
         for dependency, ref in unmet:
             self._unmet.setdefault(job_id, {})[dependency.job] = dependency.after
             self._dependants.setdefault(dependency.job, set()).add(job_id)
@@ -88,7 +70,7 @@ class Queue:
         return [(dependant, self._unmet[dependant][job_id]) for dependant in waiting]
 
     def fulfil(self, job_id: str, other: str) -> bool:
-        """The dependency on `other` is met; says whether none is left."""
+        """Marks the dependency on `other` as met; returns whether none is left."""
         unmet = self._unmet.get(job_id, {})
         unmet.pop(other, None)
         if not unmet:
@@ -101,9 +83,11 @@ class Queue:
                 self._refs.pop(other, None)
         return not unmet
 
-    def _blocked(self, job: Active, pause: Cause | None) -> Cause | None:
+    def _blocked(self, job: LiveJob, pause: Cause | None) -> Cause | None:
         if job.row.held:
             return Cause(CauseKind.HELD)
+        if job.editing:
+            return Cause(CauseKind.EDITING)
         unmet = self._unmet.get(job.id)
         if unmet:
             other, after = next(iter(unmet.items()))
@@ -113,7 +97,7 @@ class Queue:
 
 
 def dependency_cause(ref: str, dependency: Dependency, more: int) -> Cause:
-    """It waits for the job people call `ref`, and for `more` others."""
+    """It waits for the job `ref` and for `more` others."""
     numbers: dict[str, int | float | str] = {
         "ref": ref,
         "when": dependency.after.value,

@@ -1,7 +1,7 @@
-"""What is written when something happens to a job: the rows and the event, always together.
+"""Database writes for job changes: rows and events, always together.
 
-Each function returns an operation for `Store.write`. An operation may run twice (a batch mate
-failed), so it only uses what it was given.
+Each function returns an operation for `Store.write`. An operation may run twice, if another one in
+its batch fails, so it must only use its arguments.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from danlu.access.errors import Clash
+from danlu.spec.codec import to_values
+from danlu.spec.job import JobSpec
 from danlu.spec.states import State
+from danlu.spec.text import Text
 from danlu.store import attempts, events, jobs
 from danlu.store.rows import AttemptRow, EventRow, JobRow
 from danlu.store.tx import Tx
@@ -25,12 +28,20 @@ def placed_event(row: JobRow, attempt: AttemptRow) -> EventRow:
     return EventRow(row.id, attempt.created_at, "placed", SYSTEM, data)
 
 
+def begun_event(row: JobRow, attempt: AttemptRow) -> EventRow:
+    """Records where it starts, or that its engine decides where and when."""
+    if attempt.state is not State.QUEUED:
+        return placed_event(row, attempt)
+    data = {"attempt": attempt.number, "engine": attempt.engine}
+    return EventRow(row.id, attempt.created_at, "admitted", SYSTEM, data)
+
+
 def started(row: JobRow, attempt: AttemptRow) -> Op:
-    event = placed_event(row, attempt)
+    event, state = begun_event(row, attempt), attempt.state
 
     def op(tx: Tx) -> None:
         attempts.insert_attempt(tx, attempt)
-        jobs.update_job(tx, row.id, state=State.STARTING, attempt=attempt.number)
+        jobs.update_job(tx, row.id, state=state, attempt=attempt.number)
         events.append(tx, [event])
 
     return op
@@ -40,13 +51,30 @@ def running_event(row: JobRow, attempt: AttemptRow, at: float) -> EventRow:
     return EventRow(row.id, at, "started", SYSTEM, {"attempt": attempt.number})
 
 
-def running(row: JobRow, attempt: AttemptRow, at: float, news: list[EventRow]) -> Op:
-    # A stop may have been asked for while it started: that state is not overwritten.
-    state = State.STOPPING if attempt.stop else State.RUNNING
-    first = row.started_at
+def waiting(row: JobRow, attempt: AttemptRow, words: str, at: float) -> Op:
+    """Records that it is in the engine's own queue."""
+    state, handle = attempt.state, attempt.handle
+    data = {"attempt": attempt.number, "engine": attempt.engine, "words": words}
+    event = EventRow(row.id, at, "pending", SYSTEM, data)
 
     def op(tx: Tx) -> None:
-        attempts.update_attempt(tx, attempt.id, state=state, started_at=at)
+        attempts.update_attempt(tx, attempt.id, state=state, handle=handle)
+        jobs.update_job(tx, row.id, state=state)
+        events.append(tx, [event])
+
+    return op
+
+
+def running(row: JobRow, attempt: AttemptRow, at: float, news: list[EventRow]) -> Op:
+    # Do not overwrite the state if a stop was requested while it started.
+    state = State.STOPPING if attempt.stop else State.RUNNING
+    first = row.started_at
+    placed = _placed(attempt, news)
+
+    def op(tx: Tx) -> None:
+        attempts.update_attempt(
+            tx, attempt.id, state=state, started_at=at, handle=attempt.handle, **placed
+        )
         jobs.update_job(tx, row.id, state=state, started_at=first)
         events.append(tx, news)
 
@@ -64,7 +92,12 @@ def stopping(row: JobRow, attempt: AttemptRow, stop: dict[str, Any], at: float) 
     return op
 
 
-def attempt_ended(tx: Tx, attempt: AttemptRow) -> None:
+def _placed(attempt: AttemptRow, news: Sequence[EventRow]) -> dict[str, Any]:
+    """The placements, if the engine chose them and they are new."""
+    return {"places": attempt.places} if any(event.kind == "placed" for event in news) else {}
+
+
+def attempt_ended(tx: Tx, attempt: AttemptRow, before: Sequence[EventRow]) -> None:
     attempts.update_attempt(
         tx,
         attempt.id,
@@ -74,6 +107,8 @@ def attempt_ended(tx: Tx, attempt: AttemptRow) -> None:
         started_at=attempt.started_at,
         ended_at=attempt.ended_at,
         tasks=attempt.tasks,
+        handle=attempt.handle,
+        **_placed(attempt, before),
     )
 
 
@@ -95,7 +130,7 @@ def ended(
 
     def op(tx: Tx) -> None:
         if attempt is not None:
-            attempt_ended(tx, attempt)
+            attempt_ended(tx, attempt, before)
         jobs.update_job(tx, row.id, **changes)
         events.append(tx, [*before, event])
 
@@ -120,7 +155,7 @@ def requeued(
     }
 
     def op(tx: Tx) -> None:
-        attempt_ended(tx, attempt)
+        attempt_ended(tx, attempt, before)
         jobs.update_job(tx, row.id, **changes)
         events.append(tx, [*before, event])
 
@@ -128,7 +163,7 @@ def requeued(
 
 
 def noted(job_id: str, kind: str, data: dict[str, Any], at: float) -> Op:
-    """Something to tell that changes nothing of the job."""
+    """An event that does not change the job."""
     event = EventRow(job_id, at, kind, SYSTEM, data)
 
     def op(tx: Tx) -> None:
@@ -147,6 +182,21 @@ def held(row: JobRow, hold: bool, by: str, at: float) -> Op:
     return op
 
 
+def edited(jobs_: Sequence[tuple[JobRow, JobSpec, Mapping[str, Any]]], by: str, at: float) -> Op:
+    """Waiting jobs with their new specs and the changes, key -> old and new value."""
+    news = [EventRow(row.id, at, "edited", by, {"changes": changes}) for row, _, changes in jobs_]
+
+    distinct = {id(spec): spec for _, spec, _ in jobs_}
+    values = {key: to_values(spec) for key, spec in distinct.items()}
+
+    def op(tx: Tx) -> None:
+        for row, spec, _ in jobs_:
+            jobs.update_job(tx, row.id, spec=values[id(spec)], queue=spec.queue)
+        events.append(tx, news)
+
+    return op
+
+
 def submitted(
     rows: list[JobRow],
     by: str,
@@ -154,7 +204,7 @@ def submitted(
     address: str = "",
     origins: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Callable[[Tx], list[jobs.Inserted]]:
-    """`begun`: attempts of those that start at once; `origins`: of foreign files; by job."""
+    """`begun`: attempts of jobs that start at once; `origins`: foreign job files; both by job."""
     origin = {"from": address} if address else {}
 
     def op(tx: Tx) -> list[jobs.Inserted]:
@@ -172,7 +222,7 @@ def submitted(
             attempt = begun.get(row.id)
             if attempt is not None:
                 attempts.insert_attempt(tx, attempt)
-                news.append(placed_event(row, attempt))
+                news.append(begun_event(row, attempt))
         events.append(tx, news)
         return stored
 
@@ -182,6 +232,8 @@ def submitted(
 def _id_taken(job_id: str) -> Clash:
     return Clash(
         "id_taken",
-        f"The id {job_id} belongs to another job; leave it out, or make a new one",
-        f"编号 {job_id} 属于另一个任务；请不写编号，或换一个新的",
+        Text(
+            f"The id {job_id} belongs to another job; leave it out, or make a new one",
+            f"编号 {job_id} 属于另一个任务；请不写编号，或换一个新的",
+        ),
     )

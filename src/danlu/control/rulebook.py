@@ -1,7 +1,7 @@
-"""The rules of scheduling in force: those of danlu.toml, and what an admin set by command.
+"""The scheduling rules in force: from danlu.toml and from admin commands.
 
-What danlu.toml names is the file's: a command cannot change it, and a rule by command that the file
-names later is put aside until the file no longer does.
+Rules in danlu.toml take precedence: commands cannot change them, and a rule set by command is
+suspended while the file defines one with the same name.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from danlu.sched.api import DEFAULT_QUEUE, WHOLE, Policy, QueuePolicy, Quota, Qu
 from danlu.store.rows import RuleRow
 
 EVERYBODY = "*"
-"""In place of a name: all users, or all groups, that have no quota of their own."""
+"""Stands for all users or groups without a quota of their own."""
 
 
 class Kind(StrEnum):
     QUEUE = "queue"
-    MERGED = "merged"  # a queue that became part of another: its name still works
+    MERGED = "merged"  # a queue merged into another; its name still works
     USER = "user"  # quotas
     GROUP = "group"
     DRAINED = "drained"
@@ -57,7 +57,7 @@ class Rulebook:
         return _file_quota(self._file_quotas, kind, name) is not None
 
     def real_queue(self, name: str) -> str:
-        """Where jobs for a queue of this name go."""
+        """The queue that jobs for this name go to."""
         for _ in range(100):
             row = self._rows.get((Kind.MERGED, name))
             if row is None or name in self.policy.queues:
@@ -77,16 +77,21 @@ class Rulebook:
 
     @property
     def merged(self) -> dict[str, str]:
-        """Queue that is gone -> the one it became part of."""
+        """Merged queue -> its target."""
         gone = (name for kind, name in self._rows if kind == Kind.MERGED)
         return {name: self.real_queue(name) for name in gone if name not in self.policy.queues}
 
     @property
-    def drained(self) -> frozenset[str]:
-        return frozenset(name for kind, name in self._rows if kind == Kind.DRAINED)
+    def drained(self) -> dict[str, str]:
+        """Drained nodes and the admin's reasons."""
+        return {
+            name: str(row.content.get("reason") or "")
+            for (kind, name), row in self._rows.items()
+            if kind == Kind.DRAINED
+        }
 
     def _of(self, kind: Kind) -> dict[str, Mapping[str, Any]]:
-        """Those by command that the file does not name."""
+        """Rules set by command that the file does not define."""
         return {
             name: row.content
             for (of, name), row in self._rows.items()
@@ -98,8 +103,8 @@ class Rulebook:
         usual = QueuePolicy(file.name, file.place, backfill=file.backfill)
         made = {name: _queue(content, usual) for name, content in self._of(Kind.QUEUE).items()}
         self.policy = replace(file, queues={**made, **file.queues}) if made else file
-        users = {name: _quota(content) for name, content in self._of(Kind.USER).items()}
-        groups = {name: _quota(content) for name, content in self._of(Kind.GROUP).items()}
+        users = {name: quota_of(content) for name, content in self._of(Kind.USER).items()}
+        groups = {name: quota_of(content) for name, content in self._of(Kind.GROUP).items()}
         user, group = users.pop(EVERYBODY, None), groups.pop(EVERYBODY, None)
         self.quotas = Quotas(
             {**users, **quotas.users},
@@ -124,7 +129,7 @@ def _queue(content: Mapping[str, Any], usual: QueuePolicy) -> QueuePolicy:
     return replace(usual, **changes)
 
 
-def _quota(content: Mapping[str, Any]) -> Quota:
+def quota_of(content: Mapping[str, Any]) -> Quota:
     gpus = content.get("gpus")
     return Quota(
         None if gpus is None else round(gpus * WHOLE),

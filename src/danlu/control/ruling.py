@@ -1,4 +1,4 @@
-"""When a gang's fate is decided, and how: the completion rules of its roles. Pure."""
+"""Completion rules: when the outcome of a gang is decided, and how. Pure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from danlu.spec.job import JobSpec, Processes, Role
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """None as the culprit: it succeeded."""
+    """`culprit` is None if it succeeded."""
 
     culprit: TaskSeen | None = None
 
 
 def ruling(tasks: Sequence[TaskSeen], spec: JobSpec) -> Ruling | None:
-    """What the ended tasks decide; None: nothing yet.
+    """The outcome decided by the ended tasks, or None if it is still open.
 
-    The tasks count in the order in which they ended. So the answer stays the same when, after the
-    decision, the rest of the gang is stopped, and when a restarted server looks again.
+    Tasks count in the order in which they ended, so the answer stays the same when the rest of the
+    gang is stopped afterwards or a restarted server evaluates it again.
     """
     places = [(role, index) for role in spec.roles for index in range(role.count)]
     ended = [task for task in tasks if task.phase in ENDED]

@@ -1,45 +1,43 @@
-"""What the admin decides about running jobs. The server fills it from danlu.toml."""
+"""Settings for running jobs, filled from danlu.toml by the server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from danlu.access.identities import Uids
+from danlu.files.settings import FileSettings
+from danlu.metrics.archive import LARGEST
 from danlu.sched.api import Policy, Quotas
 from danlu.spec.defaults import Defaults
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeConfig:
-    """A folder of the machine that tasks may see, at `target` unless the job says otherwise."""
+class Limits:
+    """Limits per user, so that nobody can use up shared resources."""
 
-    name: str
-    source: Path
-    target: str
-    read_only: bool = False
-    everywhere: bool = False  # mounted in every task of those who may
-    groups: tuple[str, ...] = ()  # who may, with `users`; neither: everybody
-    users: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()  # where it exists; none: on all
-    tier: str = ""  # fast, large, ...: what people choose by
-    note: str = ""
-    declared: str = "file"  # or command: who may change it
+    streams: int = 200  # of events, open at once
+    terminals: int = 50  # commands and inputs of tasks, open at once
+    secrets: int = 500
+    request: int = 10_000  # jobs per request, including array elements
+    jobs: int = 50_000  # that have not ended
+    connections: int = 512  # open at once from one address
+    free: int | None = (
+        None  # bytes; below, new jobs are rejected. None: 5 % of the disk, up to 1 GiB
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    data: Path
+    files: FileSettings
     defaults: Defaults
-    volumes: Mapping[str, VolumeConfig] = field(default_factory=dict)
     sweep_every: float = 60.0
     inventory_every: float = 15.0
-    min_free_bytes: int = 32 * 2**20  # below this, new work is refused
+    sample_every: float = 10.0  # seconds between usage samples
+    metrics_size: int = LARGEST  # maximum size of the samples file in bytes
+    engine_patience: float = 10.0  # seconds an engine has to answer at the start
+    away_after: float = 3.0  # seconds of silence after which an engine counts as away
     uids: Uids | None = None  # None: all tasks share the server's uid
-    config_file: Path | None = None  # for backups
     policy: Policy = field(default_factory=Policy)
     quotas: Quotas = field(default_factory=Quotas)
-
-    def home_of(self, user: str) -> Path:
-        return self.data / "home" / user
+    limits: Limits = field(default_factory=Limits)
+    names_by_group: bool = False  # members see no names of other groups' jobs

@@ -1,19 +1,11 @@
 """Batch scripts: the script runs in the first task, and the others wait for its `srun`.
 
-The programs that do this (danlu/steps) are mounted into the tasks that need them, read-only.
+The engine copies the programs for this (danlu/steps) to the tasks that need them.
 """
 
 from __future__ import annotations
 
-import os
-
-import danlu.steps
-from danlu.engines.api import HostMount
 from danlu.spec.job import NO_FILES, Command, JobSpec, Processes, Role, RunAs, Variables
-
-NAME = "steps"
-TARGET = "/opt/danlu/lib/danlu/steps"
-SOURCE = os.path.dirname(os.path.abspath(danlu.steps.__file__))
 
 _RUN = 'exec "$DANLU_VOLUME_STEPS/bin/$0" "$@"'
 
@@ -26,12 +18,8 @@ def needed(spec: JobSpec, role: Role) -> bool:
     )
 
 
-def extra_mounts(spec: JobSpec, role: Role) -> tuple[HostMount, ...]:
-    return (HostMount(NAME, SOURCE, TARGET, True),) if needed(spec, role) else ()
-
-
 def command_of(spec: JobSpec, role: Role, index: int) -> Command:
-    """What a task of a role runs."""
+    """The command of a task in this role."""
     if not needed(spec, role):
         return role.command
     if role.processes is Processes.BATCH and index > 0:

@@ -1,23 +1,22 @@
-"""From a checked spec to a queued job: acknowledged means on disk."""
+"""Turns a checked spec into a queued job, which is on disk once acknowledged."""
 
 from __future__ import annotations
 
-import shutil
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
 from typing import Any
 
 from danlu.access import rules
+from danlu.access.errors import Clash, Unfit
 from danlu.access.principal import Principal
 from danlu.control import records
-from danlu.control.active import Active, shapes_of
+from danlu.control.context import now
 from danlu.control.controller import Controller
 from danlu.control.launches import secret_names
+from danlu.control.live_job import LiveJob, shapes_of, waiting_of
 from danlu.control.lookup import Lookup
 from danlu.control.queue import dependency_cause, verdict
-from danlu.control.rooms import now
+from danlu.control.workers import Turn
 from danlu.engines.api import Images
 from danlu.sched.api import (
     DEFAULT_QUEUE,
@@ -28,8 +27,8 @@ from danlu.sched.api import (
     TaskShape,
     Waiting,
 )
-from danlu.sched.explain import apart, explain, never
-from danlu.sched.words import cause_words
+from danlu.sched.explain.explain import apart, explain, never
+from danlu.sched.explain.words import cause_words
 from danlu.spec.codec import to_values
 from danlu.spec.complete import Submission
 from danlu.spec.errors import Finding, spec_error
@@ -37,6 +36,7 @@ from danlu.spec.ids import uuid7
 from danlu.spec.job import Dependency, JobSpec
 from danlu.spec.refs import every_of
 from danlu.spec.states import State
+from danlu.spec.text import Text
 from danlu.spec.units import format_size
 from danlu.store import jobs as job_store
 from danlu.store.errors import StoreFull
@@ -46,22 +46,48 @@ from danlu.store.secrets import list_secrets
 MOST_LISTED = 20
 
 Origins = dict[str, Mapping[str, Any]]
+Gone = Callable[[], Awaitable[bool]]
+"""Whether the client has closed its connection."""
+
+
+async def present() -> bool:
+    """For callers that have no connection."""
+    return False
 
 
 class Submitter:
     def __init__(self, controller: Controller, lookup: Lookup) -> None:
         self._controller = controller
         self._lookup = lookup
-        self._disk_checked = 0.0
 
     async def submit(
-        self, requests: Sequence[Submission], who: Principal, address: str = ""
+        self,
+        requests: Sequence[Submission],
+        who: Principal,
+        address: str = "",
+        gone: Gone = present,
     ) -> tuple[list[JobRow], bool]:
-        """All of them or none. The same ids again give the same jobs (False: nothing is new)."""
+        """Submits all or none. Known ids return the existing jobs and False (nothing is new).
+
+        A user's large requests go one after the other, and those nobody waits for are dropped.
+        """
+        count = _count(requests)
+        if count == 1:
+            return await self._submit(requests, who, address)
+        self._check_request(requests, count)
+        async with self._controller.context.workers.turn(who.name, patient=True):
+            if await gone():
+                raise _nobody_waits()
+            self._check_user(who.name, count)
+            return await self._submit(requests, who, address)
+
+    async def _submit(
+        self, requests: Sequence[Submission], who: Principal, address: str
+    ) -> tuple[list[JobRow], bool]:
         owner = who.name
-        self._check_disk()
+        await self._check_disk(requests)
         rows: list[JobRow] = []
-        actives: dict[str, Active] = {}
+        actives: dict[str, LiveJob] = {}
         origins: Origins = {}
         at = now()
         for number, request in enumerate(requests, 1):
@@ -72,8 +98,8 @@ class Submitter:
                 rows.append(row)
                 if request.origin is not None:
                     origins[row.id] = request.origin
-                # The same id twice in one request: the first is the one that is stored.
-                actives.setdefault(row.id, Active(row, spec, shapes))
+                # If an id occurs twice in one request, the first one is stored.
+                actives.setdefault(row.id, LiveJob(row, spec, shapes))
         stored = await self._store(rows, actives, owner, address, origins)
         fresh = [row for row, new in stored if new]
         shown = [replace(row) for row, _ in stored]
@@ -83,18 +109,22 @@ class Submitter:
     async def _store(
         self,
         rows: list[JobRow],
-        jobs: dict[str, Active],
+        jobs: dict[str, LiveJob],
         owner: str,
         address: str,
         origins: Origins,
     ) -> list[job_store.Inserted]:
-        """Writes them, together with the start of those that can start at once."""
+        """Writes them, along with the start of jobs that can start at once."""
         controller = self._controller
-        begun = list(takewhile(controller.start_ahead, jobs.values()))
-        attempts = {job.id: job.attempt for job in begun if job.attempt is not None}
+        begun: list[LiveJob] = []
         try:
+            for job in jobs.values():
+                if not await controller.start_ahead(job):
+                    break
+                begun.append(job)
+            attempts = {job.id: job.attempt for job in begun if job.attempt is not None}
             op = records.submitted(rows, owner, attempts, address, origins)
-            stored = await controller.rooms.store.write(op)
+            stored = await controller.context.store.write(op)
         except BaseException:
             for job in begun:
                 controller.take_back(job)
@@ -105,9 +135,9 @@ class Submitter:
         return stored
 
     async def preview(
-        self, request: Submission, who: Principal, number: int, of: int
+        self, request: Submission, who: Principal, number: int, of: int, turn: Turn
     ) -> Explanation:
-        """What would happen to it now; nothing is queued."""
+        """Dry run: what would happen to it now, without queueing anything."""
         spec = await self._resolve(request.spec, who, number, of)
         await self._check(spec, who, number, of)
         owner = who.name
@@ -115,30 +145,45 @@ class Submitter:
         last = max((job.seq for job in snapshot.waiting), default=0)
         blocked = Cause(CauseKind.HELD) if spec.held else await self._unmet(spec)
         shapes = self._shapes(spec)
-        waiting = Waiting(
-            "preview",
-            spec.name,
-            owner,
-            last + 1,
-            spec.priority,
-            shapes,
-            blocked,
-            group=spec.group,
-            queue=spec.queue,
-            kind=spec.kind,
-            name=spec.name,
-            submitted=snapshot.now,
-            time_limit=spec.time_limit,
-            expected=self._controller.planner.expected(
-                spec.queue, owner, spec.name, shapes, spec.time_limit
-            ),
-            preemptible=spec.preemptible,
+        row = replace(_row(spec, "preview", owner, snapshot.now), seq=last + 1)
+        expected = self._controller.planner.expected(
+            spec.queue, owner, spec.name, shapes, spec.time_limit
         )
+        waiting = waiting_of(row, spec, shapes, blocked, expected)
         queue = sorted([*snapshot.waiting, waiting], key=lambda job: job.order)
-        return explain(replace_queue(snapshot, queue), self._controller.policy, "preview")
+        picture = replace_queue(snapshot, queue)
+        return await turn.run(explain, picture, self._controller.policy, "preview")
+
+    def _check_request(self, requests: Sequence[Submission], count: int) -> None:
+        """Checked before expansion: a short file can ask for very many jobs."""
+        arrays = [each.spec.array for each in requests if each.spec.array is not None]
+        limits = self._controller.context.settings.limits
+        if count > limits.request:
+            raise Unfit(
+                "array" if arrays else "jobs",
+                Text(
+                    f"{count} jobs at once are too many; the limit is {limits.request} "
+                    "(elements of arrays count)",
+                    f"一次提交 {count} 个任务过多；上限为 {limits.request} 个（数组元素都计入）",
+                ),
+            )
+
+    def _check_user(self, owner: str, count: int) -> None:
+        context = self._controller.context
+        limits = context.settings.limits
+        mine = sum(job.row.owner == owner for job in context.jobs.values())
+        if mine + count > limits.jobs:
+            raise Unfit(
+                "jobs",
+                Text(
+                    f"you have {mine} jobs that have not ended; {count} more would be over the "
+                    f"limit of {limits.jobs}",
+                    f"你有 {mine} 个未结束的任务；再加 {count} 个会超过上限 {limits.jobs}",
+                ),
+            )
 
     async def _unmet(self, spec: JobSpec) -> Cause | None:
-        """The first of the jobs it would wait for."""
+        """The first job it would wait for."""
         unmet: list[tuple[str, Dependency]] = []
         for dependency in spec.after:
             row = await self._lookup.job(dependency.job)
@@ -149,8 +194,8 @@ class Submitter:
         return dependency_cause(*unmet[0], len(unmet) - 1) if unmet else None
 
     async def _resolve(self, spec: JobSpec, who: Principal, number: int, of: int) -> JobSpec:
-        """Fills in the group, and turns what people call the jobs it waits for into ids."""
-        queue = self._controller.rooms.rulebook.real_queue(spec.queue)
+        """Fills in the group and resolves the references of its dependencies."""
+        queue = self._controller.context.rulebook.real_queue(spec.queue)
         if queue != spec.queue:
             spec = replace(spec, queue=queue)
         if spec.group is None and who.groups:
@@ -171,8 +216,10 @@ class Submitter:
                     Finding(
                         ("after", index),
                         dependency.job,
-                        "names no job; `danlu jobs` lists them",
-                        "不是已有的任务；`danlu jobs` 可列出任务",
+                        Text(
+                            "names no job; `danlu jobs` lists them",
+                            "不是已有的任务；`danlu jobs` 可列出任务",
+                        ),
                     )
                 )
             found.extend(Dependency(job.id, dependency.after) for job in jobs)
@@ -181,11 +228,11 @@ class Submitter:
         return replace(spec, after=tuple(found))
 
     def _unfinished(self, name: str, owner: str) -> list[str]:
-        jobs = self._controller.rooms.jobs.values()
+        jobs = self._controller.context.jobs.values()
         return [job.id for job in jobs if job.row.name == name and job.row.owner == owner]
 
     async def _check(self, spec: JobSpec, who: Principal, number: int, of: int) -> None:
-        """What only this installation can tell: its groups, volumes, runtimes, nodes."""
+        """Checks against this installation: groups, volumes, runtimes and nodes."""
         findings = [
             *self._group(spec, who),
             *await self._volumes(spec, who.name),
@@ -194,45 +241,57 @@ class Submitter:
             *self._queue(spec),
             *self._nodes(spec),
         ]
-        findings = findings or self._room(spec)  # which would only say the same in other words
+        findings = findings or self._room(spec, who)  # which would only repeat it
         if findings:
             raise spec_error(findings, job=number if of > 1 else None)
 
+    def check_edited(self, spec: JobSpec, owner: Principal) -> None:
+        """Checks what an edit can change: whether the job can still run here, within its quotas."""
+        findings = [*self._images(spec), *self._queue(spec), *self._nodes(spec)]
+        findings = findings or self._room(spec, owner)
+        if findings:
+            raise spec_error(findings)
+
     def _shapes(self, spec: JobSpec) -> tuple[TaskShape, ...]:
-        return shapes_of(spec, self._controller.rooms.volumes.limited)
+        return shapes_of(spec, self._controller.context.volumes.limited)
 
     async def _volumes(self, spec: JobSpec, owner: str) -> list[Finding]:
         if not any(role.mounts or role.workdir for role in spec.roles):
             return []
-        rooms = self._controller.rooms
-        person = rooms.identities.remembered(owner) or await rooms.identities.person(owner)
+        context = self._controller.context
+        person = context.identities.remembered(owner) or await context.identities.person(owner)
         findings = [
             Finding(
                 ("workdir",),
                 role.workdir,
-                "leads to a folder that no task of yours sees; /userhome is yours",
-                "指向你的任务看不到的目录；/userhome 是你的目录",
+                Text(
+                    "leads to a folder that no task of yours sees; /userhome is yours",
+                    "指向你的任务看不到的目录；/userhome 是你的目录",
+                ),
             )
             for role in spec.roles
-            if rooms.volumes.hides(role, person)
+            if context.volumes.hides(role, person)
         ]
-        nodes = [node.name for node in rooms.ledger.nodes()]
-        return findings + rooms.volumes.findings(spec, person, nodes)
+        nodes = [node.name for node in context.ledger.nodes()]
+        return findings + context.volumes.findings(spec, person, nodes)
 
     async def _secrets(self, spec: JobSpec, owner: str) -> list[Finding]:
-        """A slip of the pen is told now, not when its turn has come."""
+        """Reports a typo now instead of when the job is due to start."""
         names = secret_names(spec)
         if not names:
             return []
-        known = await self._controller.rooms.store.read(lambda tx: list_secrets(tx, owner))
+        known = await self._controller.context.store.read(lambda tx: list_secrets(tx, owner))
         listed = ", ".join(known[:MOST_LISTED]) + (", ..." if len(known) > MOST_LISTED else "")
         return [
             Finding(
                 ("secrets",),
                 name,
-                f"is not a secret of yours ({listed or 'you have none'}); `danlu secret set {name}`"
-                " makes it",
-                f"不是你的密钥（{listed or '你还没有密钥'}）；用 `danlu secret set {name}` 创建",
+                Text(
+                    f"is not a secret of yours ({listed or 'you have none'}); `danlu secret set "
+                    f"{name}` makes it",
+                    f"不是你的密钥（{listed or '你还没有密钥'}）；用 `danlu secret set {name}` 创"
+                    "建",
+                ),
             )
             for name in sorted(names.difference(known))
         ]
@@ -241,23 +300,46 @@ class Submitter:
         images = dict.fromkeys(role.image for role in spec.roles if role.image is not None)
         if not images:
             return []
-        inventory, engine = self._controller.inventory, self._controller.rooms.engine
+        context = self._controller.context
+        status = context.engines.status(self._controller.policy.queue(spec.queue).engine)
+        inventory, engine = status.inventory, status.engine
+        if not status.met:
+            return []  # its features are unknown until it is back
         if not inventory.images:
-            en = f"cannot run here: this engine runs no container images. {inventory.images_hint}"
-            zh = f"无法在此运行：本引擎不支持容器镜像。{inventory.images_hint_zh}"
-            return [Finding(("image",), next(iter(images)), en, zh)]
+            message = Text(
+                "cannot run here: this engine does not run container images. "
+                f"{inventory.images_hint.en}",
+                f"无法在此运行：本引擎不支持容器镜像。{inventory.images_hint.zh}",
+            )
+            return [Finding(("image",), next(iter(images)), message)]
         if not isinstance(engine, Images):
             return []
         problems = [(image, engine.image_problem(image)) for image in images]
-        return [Finding(("image",), image, *found) for image, found in problems if found]
+        return [Finding(("image",), image, found) for image, found in problems if found]
 
     def _group(self, spec: JobSpec, who: Principal) -> list[Finding]:
+        if spec.group is None and len(who.groups) > 1:
+            # Guessing could charge the job to the wrong group's quota.
+            return [
+                Finding(
+                    ("group",),
+                    None,
+                    Text(
+                        "is missing: you are in several groups, say which one this job counts for "
+                        f"(--group): {', '.join(sorted(who.groups))}",
+                        "未指定：你在多个组中，请说明此任务计入哪个组（--group）："
+                        f"{'、'.join(sorted(who.groups))}",
+                    ),
+                )
+            ]
         if spec.group is None or rules.submits_for(who, spec.group):
             return []
         en = f"yours: {', '.join(sorted(who.groups))}" if who.groups else "you are in none"
         zh = f"你的组：{'、'.join(sorted(who.groups))}" if who.groups else "你不在任何组中"
         return [
-            Finding(("group",), spec.group, f"is not a group of yours; {en}", f"不是你的组；{zh}")
+            Finding(
+                ("group",), spec.group, Text(f"is not a group of yours; {en}", f"不是你的组；{zh}")
+            )
         ]
 
     def _queue(self, spec: JobSpec) -> list[Finding]:
@@ -268,8 +350,10 @@ class Submitter:
             Finding(
                 ("queue",),
                 spec.queue,
-                f"is not a queue here; there is: {', '.join(known)}",
-                f"不是这里的队列；现有：{'、'.join(known)}",
+                Text(
+                    f"is not a queue here; there is: {', '.join(known)}",
+                    f"不是这里的队列；现有：{'、'.join(known)}",
+                ),
             )
         ]
 
@@ -277,67 +361,77 @@ class Submitter:
         named = [*spec.nodes.only, *spec.nodes.exclude]
         if not named:
             return []
-        known = [node.name for node in self._controller.rooms.ledger.nodes()]
+        known = [node.name for node in self._controller.context.ledger.nodes()]
         listed = ", ".join(known[:MOST_LISTED]) + (", ..." if len(known) > MOST_LISTED else "")
         return [
             Finding(
                 ("nodes",),
                 name,
-                f"is not a node here; there is: {listed}",
-                f"不是这里的节点；现有：{listed}",
+                Text(f"is not a node here; there is: {listed}", f"不是这里的节点；现有：{listed}"),
             )
             for name in dict.fromkeys(named)
             if name not in known
         ]
 
-    def _room(self, spec: JobSpec) -> list[Finding]:
-        """A request larger than anything here is told so now, not after a night in the queue."""
+    def _room(self, spec: JobSpec, who: Principal) -> list[Finding]:
+        """Rejects a request that exceeds every node or its quota right away."""
         shapes = self._shapes(spec)
-        nodes = self._controller.rooms.ledger.states()
-        waiting = Waiting("x", spec.name, "", 1, 0, shapes, queue=spec.queue, kind=spec.kind)
-        cause = never(nodes, self._controller.policy, waiting)
+        nodes = self._controller.context.ledger.states()
+        waiting = waiting_of(_row(spec, "", who.name, 0.0), spec, shapes)
+        cause = never(nodes, self._controller.policy, waiting, self._controller.planner.quotas)
         if cause is None:
             return []
-        en, zh = cause_words(cause)
+        words = cause_words(cause)
         key, value = _too_much(cause)
         parts = apart(nodes, self._controller.policy, waiting) if key == "gpus" else None
         if parts is not None:
-            tasks, cards = parts
-            en = f"{en}. Over several nodes it fits: count {tasks}, gpus {cards}"
-            zh = f"{zh}。分到多个节点可以放下：count {tasks}，gpus {cards}"
-        return [Finding((key,), value, f"- {en}", f"- {zh}")]
-
-    def _check_disk(self) -> None:
-        if time.monotonic() - self._disk_checked < 1.0:
-            return
-        settings = self._controller.rooms.settings
-        free = shutil.disk_usage(settings.data).free
-        if free < settings.min_free_bytes:
-            raise StoreFull(
-                f"New work is refused: only {free >> 20} MiB are left on the disk of the data "
-                f"folder ({settings.data}). Free space there, then submit again",
-                f"暂不接受新任务：数据目录（{settings.data}）所在磁盘只剩 {free >> 20} MiB。"
-                "清理后再提交",
+            tasks, gpus = parts
+            words += Text(
+                f". Over several nodes it fits: count {tasks}, gpus {gpus}",
+                f"。分到多个节点可以放下：count {tasks}，gpus {gpus}",
             )
-        self._disk_checked = time.monotonic()
+        return [Finding((key,), value, Text("- ", "- ") + words)]
+
+    async def _check_disk(self, requests: Sequence[Submission]) -> None:
+        context = self._controller.context
+        for queue in dict.fromkeys(request.spec.queue for request in requests):
+            full = await context.disks.check(context.engine_for(queue))
+            if full is not None:
+                raise StoreFull(full.message)
 
 
-def _rows(spec: JobSpec, job_id: str, owner: str, at: float) -> list[JobRow]:
-    values = to_values(spec)
-    base = JobRow(
+def _count(requests: Sequence[Submission]) -> int:
+    arrays = [each.spec.array for each in requests if each.spec.array is not None]
+    return len(requests) - len(arrays) + sum(len(array.indexes) for array in arrays)
+
+
+def _nobody_waits() -> Clash:
+    message = Text(
+        "The request was dropped: its connection was closed while it waited",
+        "请求已放弃：等待期间连接已断开",
+    )
+    return Clash("dropped", message)
+
+
+def _row(spec: JobSpec, job_id: str, owner: str, at: float) -> JobRow:
+    return JobRow(
         id=job_id,
         owner=owner,
         name=spec.name,
         number=0,
         kind=spec.kind,
         state=State.QUEUED,
-        spec=values,
+        spec={},
         queue=spec.queue,
         group=spec.group,
         priority=spec.priority,
         submitted_at=at,
         held=spec.held,
     )
+
+
+def _rows(spec: JobSpec, job_id: str, owner: str, at: float) -> list[JobRow]:
+    base = replace(_row(spec, job_id, owner, at), spec=to_values(spec))
     if spec.array is None:
         return [base]
     return [
@@ -352,8 +446,15 @@ def _rows(spec: JobSpec, job_id: str, owner: str, at: float) -> list[JobRow]:
 
 
 def _too_much(cause: Cause) -> tuple[str, object]:
-    """The key, and its value, for which nothing here has room."""
+    """The key and value that cannot be met."""
     numbers = cause.numbers
+    if cause.kind in (CauseKind.QUOTA_USER, CauseKind.QUOTA_GROUP):
+        what = str(numbers["what"])
+        need = numbers["need"]
+        key = "gpus" if what == "model" else what
+        return key, format_size(int(need)) if what == "memory" else f"{need:g}"
+    if cause.kind is CauseKind.GUARANTEE:
+        return "gpus", f"{numbers['need']:g}"
     if cause.kind in (CauseKind.MODEL_ABSENT, CauseKind.KIND_LIMITED):
         return "gpus", numbers["model"]
     if cause.kind is CauseKind.VOLUME_ABSENT:
@@ -361,14 +462,14 @@ def _too_much(cause: Cause) -> tuple[str, object]:
     if cause.kind in (CauseKind.LABEL_ABSENT, CauseKind.NODES_NAMED):
         key = "gpus" if str(numbers["asked"]).startswith("gpus ") else "nodes"
         return key, numbers["asked"]
-    for key, need in (("gpus", "cards"), ("cpus", "cpus"), ("memory", "memory")):
+    for key, need in (("gpus", "gpus"), ("cpus", "cpus"), ("memory", "memory")):
         if float(numbers[need]) > float(numbers[f"largest_{need}"]):
             return key, format_size(int(numbers[need])) if key == "memory" else numbers[need]
     return "count", numbers["tasks"]
 
 
 def element_id(first: str, place: int) -> str:
-    """Ids of an array's elements follow from the first: submitted again, they are the same."""
+    """Derives element ids from the first one, so that a repeated submission yields the same."""
     head, tail = first[:-12], int(first[-12:], 16)
     return f"{head}{(tail + place) % (1 << 48):012x}"
 

@@ -1,7 +1,8 @@
-"""What happened to a job, in words: one line per event, in both languages."""
+"""The wording of job events: one line each, in both languages."""
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import fields
 from typing import Any
@@ -9,162 +10,206 @@ from typing import Any
 from danlu.engines.api import ImageProgress
 from danlu.spec.diagnose import describe
 from danlu.spec.states import Reason, Retry, meaning
+from danlu.spec.text import Text, counted
 from danlu.spec.units import format_duration, format_size
 from danlu.store.rows import EventRow
 
-Pair = tuple[str, str]
 _PROGRESS = frozenset(field.name for field in fields(ImageProgress))
 
 
-def event_words(event: EventRow) -> Pair:
+def event_words(event: EventRow) -> Text:
     return _WORDS.get(event.kind, _unknown)(event, event.data)
 
 
-def _submitted(event: EventRow, data: dict[str, Any]) -> Pair:
-    return f"Submitted by {event.actor}", f"{event.actor} 提交"
+def _submitted(event: EventRow, data: dict[str, Any]) -> Text:
+    return Text(f"Submitted by {event.actor}", f"{event.actor} 提交")
 
 
-def _converted(event: EventRow, data: dict[str, Any]) -> Pair:
+def _converted(event: EventRow, data: dict[str, Any]) -> Text:
     language = data.get("dialect", "")
     notes = data.get("notes", ())
     en, zh = f"Read as {language}", f"按 {language} 读取"
     if notes:
         en = f"{en}. " + ". ".join(str(note.get("en", "")) for note in notes)
         zh = f"{zh}。" + "。".join(str(note.get("zh", "")) for note in notes)
-    return en, zh
+    return Text(en, zh)
 
 
-def _placed(event: EventRow, data: dict[str, Any]) -> Pair:
+def _placed(event: EventRow, data: dict[str, Any]) -> Text:
     spots = []
     for place in data.get("places", ()):
-        cards = ",".join(str(card) for card in place["cards"])
-        spots.append((place["node"], cards))
-    en = "; ".join(f"{node} cards {cards}" if cards else node for node, cards in spots[:8])
-    zh = "；".join(f"{node} 的 {cards} 号卡" if cards else node for node, cards in spots[:8])
+        gpus = ",".join(str(gpu) for gpu in place["gpus"])
+        spots.append((place["node"], gpus))
+    en = "; ".join(
+        f"{node} GPU{'s' if ',' in gpus else ''} {gpus}" if gpus else node
+        for node, gpus in spots[:8]
+    )
+    zh = "；".join(f"{node} 的 {gpus} 号卡" if gpus else node for node, gpus in spots[:8])
     more = len(spots) - 8
     if more > 0:
         en, zh = f"{en} and {more} more", f"{zh} 等另外 {more} 处"
-    return f"Placed on {en} (attempt {data['attempt']})", f"分配到 {zh}（第 {data['attempt']} 次）"
+    return Text(
+        f"Placed on {en} (attempt {data['attempt']})", f"分配到 {zh}（第 {data['attempt']} 次）"
+    )
 
 
-def _started(event: EventRow, data: dict[str, Any]) -> Pair:
-    return f"Started (attempt {data['attempt']})", f"开始运行（第 {data['attempt']} 次）"
+def _admitted(event: EventRow, data: dict[str, Any]) -> Text:
+    engine, number = data["engine"], data["attempt"]
+    return Text(
+        f"Handed to engine {engine}, which places it (attempt {number})",
+        f"交给引擎 {engine} 安排（第 {number} 次）",
+    )
 
 
-def _pulling(event: EventRow, data: dict[str, Any]) -> Pair:
+def _pending(event: EventRow, data: dict[str, Any]) -> Text:
+    engine, words = data["engine"], data.get("words") or ""
+    queued = Text(f"In the queue of engine {engine}", f"进入引擎 {engine} 的队列")
+    return queued + Text(f": {words}", f"：{words}") if words else queued
+
+
+def unknown_words(engine: str, seconds: float) -> Text:
+    """For a job whose engine does not report it."""
+    ago = format_duration(seconds)
+    return Text(
+        f"Unknown for {ago}: engine {engine} does not report it",
+        f"状态未知已 {ago}：引擎 {engine} 没有它的消息",
+    )
+
+
+def _started(event: EventRow, data: dict[str, Any]) -> Text:
+    return Text(f"Started (attempt {data['attempt']})", f"开始运行（第 {data['attempt']} 次）")
+
+
+def _pulling(event: EventRow, data: dict[str, Any]) -> Text:
     return pull_words(ImageProgress(**{k: v for k, v in data.items() if k in _PROGRESS}))
 
 
-def _pulled(event: EventRow, data: dict[str, Any]) -> Pair:
+def _pulled(event: EventRow, data: dict[str, Any]) -> Text:
     image, seconds = data["image"], format_duration(float(data["seconds"]))
     size = format_size(data["total"]) if data["total"] else ""
     en = ", ".join(part for part in (size, seconds) if part)
     zh = "，".join(part for part in (size, seconds) if part)
-    return f"Image {image} is there ({en})", f"镜像 {image} 已就绪（{zh}）"
+    return Text(f"Image {image} is ready ({en})", f"镜像 {image} 已就绪（{zh}）")
 
 
-def pull_words(progress: ImageProgress) -> Pair:
-    """Pulling image pytorch:2.4: 312 MB of 1.0 GB, 3 of 7 layers"""
+def pull_words(progress: ImageProgress) -> Text:
+    """For example: `Pulling image pytorch:2.4: 312 MB of 1.0 GB, 3 of 7 layers`."""
     image, layers = progress.image, progress.layers
     if progress.unpacking:
-        return f"Unpacking image {image}", f"正在解压镜像 {image}"
+        return Text(f"Unpacking image {image}", f"正在解压镜像 {image}")
     if not layers:
-        return f"Pulling image {image}", f"正在拉取镜像 {image}"
-    en, zh = (
-        f"{progress.layers_done} of {layers} layers",
-        f"{layers} 层中的 {progress.layers_done} 层",
-    )
+        return Text(f"Pulling image {image}", f"正在拉取镜像 {image}")
+    line = Text(f"Pulling image {image}: ", f"正在拉取镜像 {image}：")
     if progress.total:
         done, total = format_size(progress.done), format_size(progress.total)
-        en, zh = f"{done} of {total}, {en}", f"{total} 中的 {done}，{zh}"
-    return f"Pulling image {image}: {en}", f"正在拉取镜像 {image}：{zh}"
+        line += Text(f"{done} of {total}, ", f"{total} 中的 {done}，")
+    done_layers = progress.layers_done
+    return line + Text(f"{done_layers} of {layers} layers", f"{layers} 层中的 {done_layers} 层")
 
 
-def _stop_requested(event: EventRow, data: dict[str, Any]) -> Pair:
+def _stop_requested(event: EventRow, data: dict[str, Any]) -> Text:
     if data.get("why") == Reason.TIME_LIMIT:
-        return "Its time limit is reached: being stopped", "达到时间上限，正在停止"
+        return Text("Reached its time limit; stopping", "达到时间上限，正在停止")
     other = data.get("for", "")
     if data.get("why") == Reason.PREEMPTED:
-        return (
-            f"{other} has a right to its lent cards: being ended, then queued again",
-            f"{other} 有权使用它借用的卡：正在结束，之后重新排队",
+        return Text(
+            f"Preempted for {other}: stopping, then queued again",
+            f"被 {other} 抢占：正在结束，之后重新排队",
         )
     if data.get("why") == Reason.MOVED:
         nodes = ", ".join(dict.fromkeys(str(place["node"]) for place in data.get("to", ())))
-        return (
-            f"Being moved to {nodes}, so that {other} can start",
+        return Text(
+            f"Moving to {nodes} so that {other} can start",
             f"正在移到 {nodes}，让 {other} 可以开始",
         )
-    return f"{event.actor} asked to stop it", f"{event.actor} 要求停止"
+    return Text(f"{event.actor} asked to stop it", f"{event.actor} 要求停止")
 
 
-def _requeued(event: EventRow, data: dict[str, Any]) -> Pair:
-    en, zh, *_ = describe(Reason(data["reason"]), data.get("detail") or {})
+def _edited(event: EventRow, data: dict[str, Any]) -> Text:
+    changes = [
+        f"{key}: {_value(before)} -> {_value(after)}"
+        for key, (before, after) in data.get("changes", {}).items()
+    ]
+    listed = ", ".join(changes)
+    return Text(f"Changed by {event.actor}: {listed}", f"{event.actor} 修改：{listed}")
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _requeued(event: EventRow, data: dict[str, Any]) -> Text:
+    reason, number = Reason(data["reason"]), data["attempt"]
+    line = describe(reason, data.get("detail") or {})
+    line += Text(f" (attempt {number})", f"（第 {number} 次）")
+    if meaning(reason).retry is Retry.ALWAYS:
+        return line + Text(", queued again", "，重新排队")
     pause = float(data.get("pause") or 0)
-    if meaning(Reason(data["reason"])).retry is Retry.ALWAYS:
-        number = data["attempt"]
-        return f"{en} (attempt {number}), queued again", f"{zh}（第 {number} 次），重新排队"
-    wait_en = f", tried again in {pause:g} s" if pause else ", tried again"
-    wait_zh = f"，{pause:g} 秒后重试" if pause else "，重试"
-    return f"{en} (attempt {data['attempt']}){wait_en}", f"{zh}（第 {data['attempt']} 次）{wait_zh}"
+    if not pause:
+        return line + Text(", retrying", "，重试")
+    return line + Text(f", retrying in {pause:g} s", f"，{pause:g} 秒后重试")
 
 
-def _ended(event: EventRow, data: dict[str, Any]) -> Pair:
-    en, zh, *_ = describe(Reason(data["reason"]), data.get("detail") or {})
-    return en, zh
+def _ended(event: EventRow, data: dict[str, Any]) -> Text:
+    return describe(Reason(data["reason"]), data.get("detail") or {})
 
 
-def _held(event: EventRow, data: dict[str, Any]) -> Pair:
-    return f"Held by {event.actor}", f"{event.actor} 挂起"
+def _held(event: EventRow, data: dict[str, Any]) -> Text:
+    return Text(f"Held by {event.actor}", f"{event.actor} 挂起")
 
 
-def _released(event: EventRow, data: dict[str, Any]) -> Pair:
-    return f"Released by {event.actor}", f"{event.actor} 释放"
+def _released(event: EventRow, data: dict[str, Any]) -> Text:
+    return Text(f"Released by {event.actor}", f"{event.actor} 释放")
 
 
-def _handed_over(event: EventRow, data: dict[str, Any]) -> Pair:
-    return (
-        f"{event.actor} handed it to {data['to']}; it was {data['was']}",
+def _handed_over(event: EventRow, data: dict[str, Any]) -> Text:
+    return Text(
+        f"{event.actor} transferred it to {data['to']}; it was {data['was']}",
         f"{event.actor} 把它移交给 {data['to']}；原为 {data['was']}",
     )
 
 
-def _restored(event: EventRow, data: dict[str, Any]) -> Pair:
+def _restored(event: EventRow, data: dict[str, Any]) -> Text:
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(float(data.get("made_at") or 0)))
-    return f"Restored from a backup of {made}", f"从 {made} 的备份恢复"
+    return Text(f"Restored from a backup of {made}", f"从 {made} 的备份恢复")
 
 
-def _queue_changed(event: EventRow, data: dict[str, Any]) -> Pair:
-    return (
-        f"{event.actor} merged queue {data['from']} into {data['to']}: it waits there now",
-        f"{event.actor} 把队列 {data['from']} 并入 {data['to']}：现在在那里等待",
+def _queue_changed(event: EventRow, data: dict[str, Any]) -> Text:
+    return Text(
+        f"{event.actor} merged queue {data['from']} into {data['to']}, where it waits now",
+        f"{event.actor} 把队列 {data['from']} 并入 {data['to']}，任务在新队列中继续等待",
     )
 
 
-def _unknown(event: EventRow, data: dict[str, Any]) -> Pair:
-    return event.kind, event.kind
+def _unknown(event: EventRow, data: dict[str, Any]) -> Text:
+    return Text(event.kind, event.kind)
 
 
-def _overtook(event: EventRow, data: dict[str, Any]) -> Pair:
+def _overtook(event: EventRow, data: dict[str, Any]) -> Text:
     refs = ", ".join(data["refs"])
     if data.get("seconds") is None:
-        return f"Went before {refs}, whose start did not move", f"先于 {refs} 运行，其开始时间没变"
+        return Text(
+            f"Started ahead of {refs}, without delaying them",
+            f"先于 {refs} 运行，其开始时间没变",
+        )
     long = format_duration(float(data["seconds"]))
-    return (
-        f"Went before {refs}: it ends within {long}, their start did not move",
+    return Text(
+        f"Started ahead of {refs}: it ends within {long}, without delaying them",
         f"先于 {refs} 运行：{long} 内结束，它们的开始时间没变",
     )
 
 
-def _overtaken(event: EventRow, data: dict[str, Any]) -> Pair:
-    cards = data["gpus"]
-    en, zh = ("1 card" if cards == 1 else f"{cards:g} cards"), f"{cards:g} 卡"
+def _overtaken(event: EventRow, data: dict[str, Any]) -> Text:
+    gpus = data["gpus"]
+    size = Text(counted(gpus, "GPU"), f"{gpus:g} 卡")
     if data.get("seconds") is not None:
         long = format_duration(float(data["seconds"]))
-        en, zh = f"{en}, {long}", f"{zh}，{long}"
-    return (
-        f"{data['ref']} ran first ({en}); your start did not move",
-        f"{data['ref']}（{zh}）先运行，你的开始时间没变",
+        size += Text(f", {long}", f"，{long}")
+    return Text(
+        f"{data['ref']} ran first ({size.en}), without delaying yours",
+        f"{data['ref']}（{size.zh}）先运行，你的开始时间没变",
     )
 
 
@@ -173,11 +218,14 @@ _WORDS = {
     "overtaken": _overtaken,
     "submitted": _submitted,
     "converted": _converted,
+    "admitted": _admitted,
+    "pending": _pending,
     "placed": _placed,
     "started": _started,
     "pulling": _pulling,
     "pulled": _pulled,
     "stop_requested": _stop_requested,
+    "edited": _edited,
     "requeued": _requeued,
     "ended": _ended,
     "held": _held,

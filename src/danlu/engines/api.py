@@ -6,12 +6,15 @@ One contract for the local machine, Slurm and Kubernetes. An engine that does no
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from types import MappingProxyType
+from typing import BinaryIO, Protocol, runtime_checkable
 
-from danlu.spec.job import NO_FILES, Command, Files, JobSpec, Processes, Resources, Stdin
+from danlu.spec.job import Command, JobSpec, Processes, Resources, Stdin
+from danlu.spec.placement import Placement
+from danlu.spec.text import EMPTY, Text
 
 
 class Phase(StrEnum):
@@ -29,33 +32,33 @@ class Placer(StrEnum):
 
 
 class Unreachable(Exception):
-    """Nothing is known now. Ask again later."""
+    """The state is unknown for now; ask again later."""
 
 
 class Refused(Exception):
-    """It can never start, and why."""
+    """It can never start; the message says why."""
 
 
 class InDoubt(Exception):
-    """It may have started: settle() it."""
+    """It may or may not have started: call settle()."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom the tasks belong to. `uid` is None where everybody shares the server's own."""
+    """The user tasks run as. `uid` is None if all tasks run as the server's own user."""
 
     user: str
     group: str | None = None
     uid: int | None = None
     gid: int | None = None
     groups: tuple[int, ...] = ()
-    names: tuple[tuple[str, int], ...] = ()  # what the groups are called, for `ls -l` in a task
+    names: tuple[tuple[str, int], ...] = ()  # group names, for `ls -l` in a task
     umask: int = 0o022
 
 
 @dataclass(frozen=True, slots=True)
 class HostMount:
-    """A volume, resolved: `source` on the node is seen at `target` in the task."""
+    """A resolved volume: `source` on the node is mounted at `target` in the task."""
 
     name: str
     source: str
@@ -65,11 +68,11 @@ class HostMount:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What the variables of another platform's language are made of, beside the gang itself."""
+    """What another platform's environment variables are derived from, besides the gang."""
 
     spec: JobSpec
     user: str
-    number: int  # of the job, over all jobs
+    number: int  # the job's number, unique over all jobs
     attempt: int = 1
     array: int | None = None  # the number of the array's first element
     index: int | None = None  # the element's index as the user gave it
@@ -79,7 +82,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class TaskLaunch:
-    index: int  # over the whole gang, 0..n-1
+    index: int  # within the whole gang, 0..n-1
     role: str
     role_index: int
     command: Command
@@ -94,43 +97,30 @@ class TaskLaunch:
     stdin: Stdin = Stdin.NONE
     split_output: bool = False
     log_cap: int = 1 << 30
-    origin: Origin | None = None  # of a job that speaks another platform's language
-    files: Files = NO_FILES
-
-
-@dataclass(frozen=True, slots=True)
-class GpuBinding:
-    """Which cards: by index where Danlu chooses, by count and model where the engine does."""
-
-    indexes: tuple[int, ...] = ()
-    count: int = 0
-    model: str | None = None
-    fraction: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    task: int
-    node: str
-    gpus: GpuBinding
-    ports: tuple[int, ...] = ()
+    origin: Origin | None = None  # for a job written for another platform
+    steps: bool = False  # needs danlu/steps; $DANLU_VOLUME_STEPS has its path
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A whole gang. `epoch` fences an old leader: an engine refuses one lower than it has seen."""
+    """A whole gang. `epoch` fences off an old leader: engines refuse one lower than the last seen.
+
+    `places` is None if the engine places. `installation` is the id of the launching Danlu: the
+    engine stores and reports it with the attempt, so that several can share an engine.
+    """
 
     attempt_id: str
     job_id: str
     epoch: int
     identity: Identity
     tasks: tuple[TaskLaunch, ...]
-    places: tuple[Place, ...] | None = None
+    places: tuple[Placement, ...] | None = None  # one for each task
+    installation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    text: str  # what a dry run prints, secrets as ***
+    text: str  # printed by a dry run, secrets as ***
     payload: bytes = field(repr=False)  # never logged
     digest: str = ""
 
@@ -140,6 +130,8 @@ class TaskRef:
     attempt_id: str
     task: int
     job_id: str = ""
+    # The engine's name for the attempt, if known.
+    handle: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,25 +141,35 @@ class TaskSeen:
     node: str = ""
     exit_code: int | None = None  # EXITED: 0..255
     signal: int | None = None  # EXITED by a signal
-    # A Reason value the engine knows better (out_of_memory, command_not_found, ...), or
-    # shared_memory_full: at the end, that was; whether it was the cause, the log must tell.
+    # A Reason value only the engine knows (out_of_memory, command_not_found, ...), or
+    # shared_memory_full: true at the end, but only the log shows whether it was the cause.
     hint: str = ""
-    detail: str = ""
+    detail: str = ""  # PENDING: the engine's reason for waiting
     started_at: float | None = None
     ended_at: float | None = None
+    gpus: tuple[int, ...] = ()  # indexes and ports, if the engine chose them
+    ports: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One attempt, as the engine sees it; every task of the gang is in `tasks`."""
+    """One attempt as the engine sees it; `tasks` has every task of the gang."""
 
     attempt_id: str
     tasks: tuple[TaskSeen, ...]
+    handle: str = ""  # the engine's name for it
+    installation: str = ""  # which one launched it; those of others are only shown
+
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What is known. Outside `scope`: unknown. Inside `scope` and not seen: ABSENT."""
+    """Outside `scope` an attempt is unknown; inside it and not in `seen` it is ABSENT.
+
+    With a cursor, attempts that have not changed since are left out.
+    """
 
     at: float
     scope: frozenset[str]
@@ -194,15 +196,14 @@ class NodeInfo:
     address: str = "127.0.0.1"
     up: bool = True
     note: str = ""
-    labels: tuple[str, ...] = ()  # what jobs may ask for
+    labels: tuple[str, ...] = ()  # jobs can request these
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
     nodes: tuple[NodeInfo, ...]
-    images: bool = False  # can it run container images?
-    images_hint: str = ""  # if not: what to install
-    images_hint_zh: str = ""
+    images: bool = False  # whether it can run container images
+    images_hint: Text = EMPTY  # if not: what to install
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +215,55 @@ class Tty:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """One task's usage. CPU seconds and transferred bytes count from its start; None: unknown."""
+
     cpu_seconds: float
     memory: int
     processes: int = 0
+    disk_read: int | None = None  # bytes of actual disk I/O, without the page cache
+    disk_written: int | None = None
+    net_received: int | None = None  # only if the task has its own network namespace
+    net_sent: int | None = None
+    gpu_utilisation: float | None = None  # 0 to 1, mean over its GPUs
+    gpu_memory: int | None = None  # bytes, sum over its GPUs
+
+
+@dataclass(frozen=True, slots=True)
+class GpuUsage:
+    """Usage of one GPU of a node; declared GPUs without hardware are not reported."""
+
+    index: int
+    utilisation: float | None = None  # 0 to 1
+    memory: int | None = None  # bytes in use
+    temperature: float | None = None  # degrees Celsius
+    power: float | None = None  # watts
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """Usage of a whole node, including other processes. Counters restart when the node does."""
+
+    cpu_seconds: float | None = None
+    memory: int | None = None
+    disk_free: int | None = None  # bytes, on the disk with tasks and logs
+    disk_read: int | None = None
+    disk_written: int | None = None
+    net_received: int | None = None
+    net_sent: int | None = None
+    gpus: tuple[GpuUsage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """A snapshot of everything an engine runs. Missing means not measured, not zero."""
+
+    at: float
+    tasks: Mapping[TaskRef, Usage] = field(default_factory=dict)
+    nodes: Mapping[str, NodeUsage] = field(default_factory=dict)
 
 
 class Duplex(Protocol):
-    """A conversation with a process: bytes in, bytes out, a status at the end."""
+    """A two-way connection to a process: bytes in, bytes out, finally an exit status."""
 
     async def send(self, data: bytes) -> None: ...
     async def send_eof(self) -> None: ...
@@ -233,7 +276,7 @@ class Duplex(Protocol):
 
 
 class NoImage(Exception):
-    """An image cannot be had. `reason`: a Reason value that says why and whether to try again."""
+    """An image is not available. `reason` is a Reason value; it also decides about retries."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -242,7 +285,7 @@ class NoImage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ImageProgress:
-    """How far a pull is. Totals grow until every layer was asked for."""
+    """Progress of a pull. Totals grow until every layer has been requested."""
 
     image: str
     done: int = 0  # bytes
@@ -254,23 +297,43 @@ class ImageProgress:
 
 @runtime_checkable
 class Images(Protocol):
-    """An engine that has to have an image before it can launch."""
+    """An engine that needs an image on the node before it can launch."""
 
-    def image_problem(self, image: str) -> tuple[str, str] | None: ...  # en, zh; None: a good name
+    def image_problem(self, image: str) -> Text | None: ...  # None: a valid name
     async def prepare_image(
-        self, image: str, progress: Callable[[ImageProgress], None]
-    ) -> None: ...  # there now; raises NoImage, Unreachable. Cancelled: not wanted any more
+        self, node: str, image: str, progress: Callable[[ImageProgress], None]
+    ) -> None: ...  # raises NoImage, Unreachable; cancel it when no longer needed
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """The disk with an engine's logs, records and homes."""
+
+    free: int  # bytes
+    where: str
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """One task's output, for a backup."""
+
+    name: str  # relative path with at least one folder; stable between backups
+    size: int  # now; `content` may grow
+    modified: float
+    content: BinaryIO  # closed by the caller
 
 
 class Ports(Protocol):
-    """Ports are part of a placement: two tasks on one machine never clash."""
+    """Ports are part of a placement: two tasks on one node never get the same one."""
 
-    def lease(
-        self, node: str, count: int, first: int | None = None
-    ) -> tuple[int, ...]: ...  # `first`: wished for; raises Unreachable: none free
-    def keep(self, attempt_id: str, ports: Iterable[int]) -> None: ...
-    def free(self, attempt_id: str) -> None: ...
-    def release(self, ports: Iterable[int]) -> None: ...
+    async def lease(
+        self, attempt_id: str, node: str, count: int, first: int | None = None
+    ) -> tuple[int, ...]: ...  # `first`: preferred number; raises Unreachable if none is free
+    async def keep(
+        self, attempt_id: str, node: str, ports: Sequence[int]
+    ) -> None: ...  # leased before a restart
+    async def free(self, attempt_id: str) -> None: ...  # forget() does this too
 
 
 class Engine(Protocol):
@@ -281,19 +344,32 @@ class Engine(Protocol):
     def ports(self) -> Ports: ...
 
     async def start(self) -> None: ...
-    async def close(self) -> None: ...  # tasks go on
+    async def close(self) -> None: ...  # tasks keep running
     async def inventory(self) -> Inventory: ...
+    async def disk(self) -> Disk | None: ...  # None: it has no disk that could fill up
+    async def missing_folders(
+        self, node: str, folders: Sequence[str]
+    ) -> tuple[str, ...]: ...  # the ones that do not exist on the node
     def plan(self, launch: Launch) -> Plan: ...  # pure; raises Refused
-    async def launch(self, launch: Launch, plan: Plan) -> str: ...  # same id: same handle, one run
-    async def settle(self, attempt_id: str) -> Seen | None: ...  # None: fenced, can never start
-    async def observe(self, cursor: str | None) -> Observation: ...
-    def changes(self) -> AsyncIterator[None]: ...  # a hint to observe now, nothing more
-    async def stop(self, attempt_id: str, grace: float) -> None: ...  # done when observed
-    async def forget(self, attempt_id: str) -> None: ...  # after its outcome is committed
-    async def sweep(self, live: frozenset[str]) -> int: ...  # end leftovers of attempts not live
+    async def launch(self, launch: Launch, plan: Plan) -> Seen: ...  # idempotent: one run per id
+    async def settle(self, attempt_id: str) -> Seen | None: ...  # None: fenced off, can never start
+    async def observe(
+        self, cursor: str | None, known: Mapping[str, str] = NOTHING
+    ) -> Observation: ...  # `known`: attempt -> handle, also to be reported on
+    def changes(self) -> AsyncIterator[None]: ...  # only a hint to observe now
+    async def stop(
+        self, attempt_id: str, grace: float, handle: str = ""
+    ) -> None: ...  # takes effect later: see observe()
+    async def forget(
+        self, attempt_id: str, handle: str = ""
+    ) -> None: ...  # once its outcome is committed
+    async def sweep(
+        self, live: Callable[[], frozenset[str]], installation: str = ""
+    ) -> int: ...  # ends what this installation launched and live() lacks, called after looking
     def read_log(
         self, task: TaskRef, stream: str, offset: int, limit: int | None = None
-    ) -> AsyncIterator[bytes]: ...  # up to the present end
+    ) -> AsyncIterator[bytes]: ...  # up to the current end
+    def export_logs(self) -> Iterator[LogFile]: ...  # blocking: call it from a thread
     async def log_size(self, task: TaskRef, stream: str) -> int: ...
     async def log_grew(
         self,
@@ -302,7 +378,7 @@ class Engine(Protocol):
         offset: int,
         timeout: float,  # noqa: ASYNC109
     ) -> bool: ...
-    async def attach(self, task: TaskRef) -> Duplex: ...  # input only: output is the log
+    async def attach(self, task: TaskRef) -> Duplex: ...  # input only: output goes to the log
     async def exec(self, task: TaskRef, argv: Sequence[str], tty: Tty | None) -> Duplex: ...
     async def connect(self, task: TaskRef, port: int) -> Duplex: ...
-    async def usage(self) -> Mapping[TaskRef, Usage]: ...
+    async def usage(self) -> UsageReport: ...  # all tasks and nodes

@@ -1,31 +1,32 @@
 """How the tasks of a gang find each other: ports and variables, the same on every engine.
 
-docs/variables.md says what each variable means; keep the two in step.
+Every variable is documented in docs/variables.md: keep the two in sync.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from danlu.engines.api import Launch, Place, TaskLaunch
+from danlu.engines.api import Launch, TaskLaunch
 from danlu.engines.variables import dlc, speaker
 from danlu.engines.variables.gang import Gang
 from danlu.spec.job import Processes, Variables
+from danlu.spec.placement import Placement
 
 _TF_ROLES = frozenset({"chief", "master", "worker", "ps", "evaluator"})
 
 
-def process_count(task: TaskLaunch, cards: int | None = None) -> int:
+def process_count(task: TaskLaunch, gpus: int | None = None) -> int:
     """How many processes the platform starts in a task."""
     if task.processes is not Processes.PER_GPU:
         return 1
-    return max(1, task.resources.gpus.count if cards is None else cards)
+    return max(1, task.resources.gpus.count if gpus is None else gpus)
 
 
 def has_peers(task: TaskLaunch, gang: int) -> bool:
-    # DLC names a master also to a task that is alone.
+    # DLC sets a master even for a single task.
     return gang > 1 or task.processes is Processes.PER_GPU or language_of(task) is Variables.DLC
 
 
@@ -34,34 +35,31 @@ def language_of(task: TaskLaunch) -> Variables:
 
 
 def wished_port(task: TaskLaunch) -> int | None:
-    """The number its first port should have, where the job's language names one."""
+    """The preferred number of its first port, if the job's dialect has one."""
     return dlc.MASTER_PORT if task.index == 0 and language_of(task) is Variables.DLC else None
 
 
 def ports_needed(task: TaskLaunch, gang: int) -> int:
-    """How many ports its place must bring: first the one for the peers, then those by label."""
+    """How many ports it needs: first the one for its peers, then those by label."""
     return int(has_peers(task, gang)) + sum(task.ports.values())
 
 
 def peer_variables(launch: Launch, addresses: Mapping[str, str]) -> list[list[dict[str, str]]]:
-    """For each task, for each process the platform starts in it: its variables."""
-    places = {place.task: place for place in launch.places or ()}
+    """The variables of each process in each task."""
+    places = launch.places or (None,) * len(launch.tasks)
     gang = len(launch.tasks)
-    counts = [process_count(task, _cards(places.get(task.index))) for task in launch.tasks]
-    hosts = [_host(places.get(task.index), addresses) for task in launch.tasks]
-    peers = [
-        f"{host}:{places[task.index].ports[0]}"
-        for task, host in zip(launch.tasks, hosts, strict=True)
-        if has_peers(task, gang) and task.index in places and places[task.index].ports
-    ]
+    placed = list(zip(launch.tasks, places, strict=True))
+    counts = [process_count(task, _gpus(task, place)) for task, place in placed]
+    hosts = [_host(place, addresses) for place in places]
+    ports = [_peer_port(task, place, gang) for task, place in placed]
+    peers = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True) if port is not None]
     world = sum(counts)
     found: list[list[dict[str, str]]] = []
     rank = 0
-    for task, count in zip(launch.tasks, counts, strict=True):
-        place = places.get(task.index)
+    for (task, place), count in zip(placed, counts, strict=True):
         own = _own(launch, task, place) | {"DANLU_HOSTS": ",".join(hosts)}
         language = language_of(task)
-        # A batch script's own processes are started by its srun: no rank is true for them all.
+        # A batch script starts its processes with srun, so no single rank fits.
         own_words = has_peers(task, gang) and language is not Variables.SLURM
         if has_peers(task, gang) and not own_words:
             own |= {"DANLU_PEERS": ",".join(peers)}
@@ -79,28 +77,25 @@ def peer_variables(launch: Launch, addresses: Mapping[str, str]) -> list[list[di
             processes.append(variables)
         rank += count
         found.append(processes)
-    _speak(launch, places, hosts, found)
+    _speak(launch, places, hosts, ports, found)
     return found
 
 
 def _speak(
     launch: Launch,
-    places: Mapping[int, Place],
+    places: Sequence[Placement | None],
     hosts: list[str],
+    ports: list[int | None],
     found: list[list[dict[str, str]]],
 ) -> None:
-    """Adds the words of the language the job was written in; they win over Danlu's own."""
+    """Adds the variables of the job's dialect; they override Danlu's own."""
     origin = launch.tasks[0].origin
     speak = speaker(origin.spec.variables) if origin is not None else None
     if origin is None or speak is None:
         return
     gang = len(launch.tasks)
-    labelled = [_by_label(task, places.get(task.index), gang) for task in launch.tasks]
-    ports = [
-        places[task.index].ports[0]
-        if has_peers(task, gang) and task.index in places and places[task.index].ports
-        else None
-        for task in launch.tasks
+    labelled = [
+        _by_label(task, place, gang) for task, place in zip(launch.tasks, places, strict=True)
     ]
     view = Gang(launch, origin, places, hosts, labelled, ports)
     for task, processes in zip(launch.tasks, found, strict=True):
@@ -109,15 +104,20 @@ def _speak(
             own.update(words)
 
 
-def _cards(place: Place | None) -> int | None:
-    return None if place is None else len(place.gpus.indexes) or place.gpus.count
+def _gpus(task: TaskLaunch, place: Placement | None) -> int | None:
+    return None if place is None else len(place.gpus) or task.resources.gpus.count
 
 
-def _host(place: Place | None, addresses: Mapping[str, str]) -> str:
+def _peer_port(task: TaskLaunch, place: Placement | None, gang: int) -> int | None:
+    leased = place.ports if place is not None and has_peers(task, gang) else ()
+    return leased[0] if leased else None
+
+
+def _host(place: Placement | None, addresses: Mapping[str, str]) -> str:
     return "127.0.0.1" if place is None else addresses.get(place.node, place.node)
 
 
-def _own(launch: Launch, task: TaskLaunch, place: Place | None) -> dict[str, str]:
+def _own(launch: Launch, task: TaskLaunch, place: Placement | None) -> dict[str, str]:
     variables = {
         "DANLU_JOB": launch.job_id,
         "DANLU_JOB_ID": launch.job_id,
@@ -134,7 +134,7 @@ def _own(launch: Launch, task: TaskLaunch, place: Place | None) -> dict[str, str
     return variables
 
 
-def _labelled(task: TaskLaunch, place: Place, gang: int) -> dict[str, str]:
+def _labelled(task: TaskLaunch, place: Placement, gang: int) -> dict[str, str]:
     variables: dict[str, str] = {}
     for label, mine in _by_label(task, place, gang).items():
         name = "PORT_" + re.sub(r"[^A-Z0-9]", "_", label.upper())
@@ -145,7 +145,7 @@ def _labelled(task: TaskLaunch, place: Place, gang: int) -> dict[str, str]:
     return variables
 
 
-def _by_label(task: TaskLaunch, place: Place | None, gang: int) -> dict[str, list[int]]:
+def _by_label(task: TaskLaunch, place: Placement | None, gang: int) -> dict[str, list[int]]:
     ports = [] if place is None else list(place.ports[int(has_peers(task, gang)) :])
     found: dict[str, list[int]] = {}
     for label, count in task.ports.items():
@@ -166,13 +166,13 @@ def _gang(task: TaskLaunch, gang: int, peers: list[str]) -> dict[str, str]:
 
 
 def _tensorflow(launch: Launch, task: TaskLaunch, peers: list[str]) -> dict[str, str]:
-    """TF_CONFIG, where all roles have names TensorFlow knows and each task has a port."""
+    """TF_CONFIG, if TensorFlow knows all role names and each task has a port."""
     named = {other.role for other in launch.tasks}
     if not named <= _TF_ROLES or len(peers) < len(launch.tasks) or len(peers) < 2:
         return {}
     cluster: dict[str, list[str]] = {}
     for other, peer in zip(launch.tasks, peers, strict=True):
-        if other.role != "evaluator":  # it watches the cluster and is no part of it
+        if other.role != "evaluator":  # not a member of the cluster
             cluster.setdefault(other.role, []).append(peer)
     config = {"cluster": cluster, "task": {"type": task.role, "index": task.role_index}}
     return {"TF_CONFIG": json.dumps(config)}

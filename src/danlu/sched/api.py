@@ -1,6 +1,6 @@
-"""The values a decision is made of. Nothing here reads a clock, a file or a database.
+"""Input and output types of the scheduler, which is pure: no clock, files or database.
 
-Cards are counted in thousandths wherever shares of a card can occur, so that they add up exactly.
+GPUs are counted in thousandths wherever fractions can occur, so that they add up exactly.
 """
 
 from __future__ import annotations
@@ -20,22 +20,27 @@ from danlu.sched.reasons import (
     NodeVerdict,
     Suggestion,
     SuggestionKind,
-    TaskPlace,
 )
+from danlu.spec.placement import Placement
 
 __all__ = [
     "ANY",
     "DEFAULT_QUEUE",
+    "LOWER_PRIORITY",
+    "NEVER",
+    "PREEMPT",
     "WHOLE",
+    "Admit",
     "Basis",
-    "CardState",
     "Cause",
     "CauseKind",
+    "Claim",
     "Decision",
     "Effect",
     "Eta",
     "EtaBasis",
     "Explanation",
+    "GpuState",
     "Holder",
     "Kept",
     "Mix",
@@ -53,15 +58,16 @@ __all__ = [
     "Start",
     "Suggestion",
     "SuggestionKind",
-    "TaskPlace",
     "TaskShape",
     "Waiting",
 ]
 
 WHOLE = 1000
-"""A whole card, in thousandths."""
+"""A whole GPU, in thousandths."""
 
 DEFAULT_QUEUE = "default"
+NEVER, LOWER_PRIORITY = "never", "lower-priority"
+PREEMPT = (NEVER, LOWER_PRIORITY)
 ANY: frozenset[str] = frozenset()
 
 
@@ -69,10 +75,10 @@ ANY: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class CardState:
+class GpuState:
     index: int
     model: str
-    free: int = WHOLE  # thousandths that nobody holds
+    free: int = WHOLE  # free thousandths
     healthy: bool = True
 
 
@@ -83,13 +89,14 @@ class NodeState:
     memory: int
     cpus_free: float
     memory_free: int
-    cards: tuple[CardState, ...] = ()
+    gpus: tuple[GpuState, ...] = ()
     up: bool = True
-    drained: bool = False  # answers, but an admin took it out: what runs there goes on
+    drained: bool = False  # drained by an admin; running jobs continue
     labels: frozenset[str] = ANY
-    volumes: frozenset[str] = ANY  # of those that exist on some nodes only
+    volumes: frozenset[str] = ANY  # of the volumes that exist only on some nodes
     rank: int = 0  # the admin's order of servers, smallest first
-    # What was counted of this very value, so that thousands of nodes are not counted every pass.
+    drain_reason: str = ""  # the admin's reason
+    # Cached sums, so that thousands of nodes are not counted in every pass.
     memo: object = field(default=None, init=False, repr=False, compare=False)
 
 
@@ -98,29 +105,29 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class TaskShape:
-    """What one task needs on one node. `share` is set instead of `cards` for part of one card."""
+    """What one task needs on one node. `share` replaces `gpus` for a fraction of one GPU."""
 
     cpus: float
     memory: int
-    cards: int = 0
+    gpus: int = 0
     share: int = 0
     model: str | None = None
-    models: frozenset[str] = ANY  # any one of these will do; beside `model`, both must hold
-    indexes: tuple[int, ...] = ()  # these very cards; then `cards` is their number
-    labels: frozenset[str] = ANY  # the node has all of them
+    models: frozenset[str] = ANY  # any of these; combined with `model`, both must match
+    indexes: tuple[int, ...] = ()  # exactly these GPUs; `gpus` is their number
+    labels: frozenset[str] = ANY  # the node must have all of them
     volumes: frozenset[str] = ANY  # limited volumes that must exist on the node
-    include: frozenset[str] = ANY  # nodes that may be used; empty: all
-    exclude: frozenset[str] = ANY  # nodes that may not
+    include: frozenset[str] = ANY  # allowed nodes; empty: all
+    exclude: frozenset[str] = ANY  # excluded nodes
 
     @property
     def amount(self) -> int:
-        """Thousandths of cards."""
-        return self.share or self.cards * WHOLE
+        """Thousandths of GPUs."""
+        return self.share or self.gpus * WHOLE
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A queued job. `blocked` says that something other than room keeps it back."""
+    """A queued job. `blocked`: something other than resources keeps it from starting."""
 
     job_id: str
     ref: str
@@ -137,8 +144,13 @@ class Waiting:
     name: str = ""
     submitted: float = 0.0
     time_limit: float | None = None  # of one attempt, in seconds
-    expected: float | None = None  # how long it will probably run, where that is known
+    expected: float | None = None  # expected run time, if known
     preemptible: bool = False
+    since: float | None = None  # requeued at this time; run time does not count as waiting
+
+    @property
+    def waits_since(self) -> float:
+        return self.submitted if self.since is None else self.since
 
     @property
     def order(self) -> tuple[int, int]:
@@ -152,9 +164,9 @@ class Running:
     owner: str
     since: float
     latest_end: float | None  # None: no time limit
-    cards: Mapping[str, tuple[int, ...]]  # node -> card indexes
+    gpus: Mapping[str, tuple[int, ...]]  # node -> GPU indexes
     shapes: tuple[TaskShape, ...] = ()
-    places: tuple[TaskPlace, ...] = ()  # in the order of `shapes`
+    places: tuple[Placement, ...] = ()  # in the order of `shapes`
     group: str | None = None
     queue: str = DEFAULT_QUEUE
     kind: str = "train"
@@ -163,6 +175,8 @@ class Running:
     expected_end: float | None = None  # the likely end; not later than `latest_end`
     preemptible: bool = False
     movable: bool = False
+    preempted: int = 0  # how often it was preempted before
+    ending: bool = False  # being preempted; its resources are reserved
 
 
 # -- how much, and by which rules ---------------------------------------------------------------
@@ -170,24 +184,24 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What somebody may hold at once. None: no cap."""
+    """How much a user or group may hold at once. None: unlimited."""
 
-    cards: int | None = None  # thousandths, of all models together
+    gpus: int | None = None  # thousandths, over all models
     models: Mapping[str, int] = field(default_factory=dict)  # model -> thousandths
     cpus: float | None = None
     memory: int | None = None
-    guaranteed: int = 0  # thousandths that are theirs: lent while idle, and come back
+    guaranteed: int = 0  # thousandths guaranteed to them, lent to others while idle
 
     @property
     def caps(self) -> bool:
-        return bool(self.models) or (self.cards, self.cpus, self.memory) != (None, None, None)
+        return bool(self.models) or (self.gpus, self.cpus, self.memory) != (None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
     users: Mapping[str, Quota] = field(default_factory=dict)
     groups: Mapping[str, Quota] = field(default_factory=dict)
-    user: Quota | None = None  # for users without one of their own
+    user: Quota | None = None  # for users without a quota of their own
     group: Quota | None = None
 
     def __bool__(self) -> bool:
@@ -195,25 +209,36 @@ class Quotas:
 
     @property
     def caps(self) -> bool:
-        """Whether anybody may have only so much; guarantees alone keep nobody back."""
+        """Whether there are any limits; guarantees alone do not count."""
         all_of_them = (*self.users.values(), *self.groups.values(), self.user, self.group)
         return any(quota is not None and quota.caps for quota in all_of_them)
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePolicy:
-    """One queue: a named share of the nodes, and the rules the admin picked for it."""
+    """A queue: a named set of nodes with its scheduling rules.
+
+    Queues that share nodes are scheduled together: in order of arrival, unless the admin sets
+    their `priority` or `weight`.
+    """
 
     order: str = "fifo"  # fifo, fair, short-first
-    place: str = "tight"  # tight, spread, server, card, person
+    place: str = "tight"  # tight, learned, spread, server, gpu, person
     nodes: frozenset[str] | None = None  # None: all nodes
     backfill: bool = True
-    max_wait: float | None = None  # ageing: having waited this long, a job goes before the order
-    half_life: float = 7 * 86_400.0  # of past use, in fair share
-    lend: bool = True  # idle guaranteed cards are lent
-    reclaim: bool = False  # lent cards come back by ending preemptible work
+    max_wait: float | None = None  # ageing: a job that waited this long goes first
+    half_life: float = 7 * 86_400.0  # of past usage, for fair share
+    lend: bool = True  # idle guaranteed GPUs are lent
+    reclaim: bool = False  # lent GPUs are reclaimed by preemption
     consolidate: bool = False
-    settings: Mapping[str, float] = field(default_factory=dict)  # finer numbers of an order
+    preempt: str = NEVER  # LOWER_PRIORITY: higher priorities preempt its preemptible jobs
+    priority: int = 0  # on shared nodes, the queue with the higher priority goes first
+    weight: float | None = None  # its share of shared nodes, relative to other queues
+    settings: Mapping[str, float] = field(default_factory=dict)  # parameters of an order
+    engine: str = ""  # runs its jobs; empty: the first engine
+    # Facts about that engine, filled in when the rules are applied.
+    admit: bool = False  # it places jobs itself; Danlu only applies limits
+    closed: Cause | None = None  # why nothing of this queue can start now
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,26 +258,36 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """What people asked for lately: a shape and how often. The best packing depends on it."""
+    """Recently requested shapes and their frequency, which determine the best packing."""
 
     counts: Mapping[TaskShape, int] = field(default_factory=dict)
     memo: object = field(default=None, init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A waiting job for which others are being preempted or moved, and where it will start."""
+
+    job_id: str
+    places: tuple[Placement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The whole truth at one instant. `waiting` is in order: priority, then first come."""
+    """The complete state at one moment. `waiting` is ordered by priority, then arrival."""
 
     now: float
     nodes: Sequence[NodeState]
     waiting: Sequence[Waiting]
     running: Sequence[Running] = ()
+    admitted: Sequence[Running] = ()  # count against quotas, but are not placed here
     array_active: Mapping[str, int] = field(default_factory=dict)
     quotas: Quotas = field(default_factory=Quotas)
-    used: Mapping[str, float] = field(default_factory=dict)  # user -> decayed card-seconds
+    used: Mapping[str, float] = field(default_factory=dict)  # user -> decayed GPU-seconds
     group_used: Mapping[str, float] = field(default_factory=dict)
     mix: Mix | None = None
-    memory: Mapping[str, object] = field(default_factory=dict)  # queue -> what the last pass kept
+    memory: Mapping[str, object] = field(default_factory=dict)  # queue -> state from the last pass
+    claims: Sequence[Claim] = ()  # preemptions and moves under way, in order
     history: object = None  # sched.history.History: run times of jobs that ended
 
 
@@ -262,36 +297,43 @@ class Snapshot:
 @dataclass(frozen=True, slots=True)
 class Start:
     job_id: str
-    places: tuple[TaskPlace, ...]  # in the order of the job's shapes
-    overtook: tuple[str, ...] = ()  # earlier jobs it goes before without delaying them
-    until: float | None = None  # with `overtook`: by when it ends
+    places: tuple[Placement, ...]  # in the order of the job's shapes
+    overtook: tuple[str, ...] = ()  # earlier jobs it starts before, without delaying them
+    until: float | None = None  # with `overtook`: when it ends at the latest
+
+
+@dataclass(frozen=True, slots=True)
+class Admit:
+    """It may start; its engine decides where and when."""
+
+    job_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Room kept for an earlier job from `at` on; what ends before may use it."""
+    """Resources reserved for an earlier job from `at` on; jobs that end before may use them."""
 
     job_id: str
     at: float
-    places: tuple[TaskPlace, ...]
+    places: tuple[Placement, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    job_id: str  # the running job that is ended and queued again
-    by: str  # for whom
+    job_id: str  # the running job to requeue
+    by: str  # the job it is preempted for
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
     job_id: str
-    places: tuple[TaskPlace, ...]  # where it goes
+    places: tuple[Placement, ...]  # where it goes
     by: str
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A job that would fit now, but stays back for others. `cause` says why."""
+    """A job that would fit now but has to wait for others; `cause` says why."""
 
     job_id: str
     cause: Cause
@@ -300,10 +342,12 @@ class Kept:
 @dataclass(frozen=True, slots=True)
 class Decision:
     starts: tuple[Start, ...]
-    head: str | None = None  # the first job that found no room; those behind it wait for it
+    head: str | None = None  # the first job that does not fit; later ones wait for it
     heads: Mapping[str, str] = field(default_factory=dict)  # queue -> its head
     reservations: tuple[Reservation, ...] = ()
     preempts: tuple[Preempt, ...] = ()
     moves: tuple[Move, ...] = ()
     kept: tuple[Kept, ...] = ()
     memory: Mapping[str, object] = field(default_factory=dict)  # for the next snapshot
+    claims: tuple[Claim, ...] = ()  # likewise
+    admits: tuple[Admit, ...] = ()

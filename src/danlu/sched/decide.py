@@ -1,37 +1,38 @@
-"""The scheduler: one pure function over one snapshot.
+"""The scheduler: a pure function of a snapshot.
 
-Actions from least to most disruptive: start in the queue's order; then, behind the first job that
-finds no room, start what does not delay it; then what the admin allows beyond that. Jobs kept back
-by something other than room (held, a dependency, a quota) and jobs that no node could ever hold do
-not stand in anybody's way.
+From least to most disruptive, it starts jobs in queue order, backfills behind the first job that
+does not fit without delaying it, and then does what else the admin allows. Jobs blocked by
+something other than resources (held, a dependency, a quota) and jobs that could never fit do not
+block others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from danlu.sched import consolidate
 from danlu.sched.api import (
+    Claim,
     Decision,
     NodeState,
     Policy,
-    Preempt,
     QueuePolicy,
     Snapshot,
-    TaskPlace,
+    Start,
     TaskShape,
     Waiting,
 )
-from danlu.sched.backfill import Filled, View, fill, plain
-from danlu.sched.backfill_view import starts_of
-from danlu.sched.free import emptied
+from danlu.sched.backfill.backfill import Filled, View, fill, plain
+from danlu.sched.backfill.view import starts_of
+from danlu.sched.claims import Claims
+from danlu.sched.engine_queues import admit, split
 from danlu.sched.limits import Limits, array_is_full
 from danlu.sched.memory import Memory
-from danlu.sched.order import ORDERS as ORDER_NAMES
-from danlu.sched.orders import ORDERS
-from danlu.sched.place import Room
-from danlu.sched.tenants import reclaim
+from danlu.sched.order.queue_order import ORDERS as ORDER_NAMES
+from danlu.sched.place.free import emptied
+from danlu.sched.place.node_order import ORDERS
+from danlu.sched.place.place import Room
+from danlu.sched.sharing import Group, groups, memory_key
+from danlu.spec.placement import Placement
 
 __all__ = [
     "ORDER_NAMES",
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 Shapes = tuple[TaskShape, ...]
-_MANY = 1000  # jobs that one pass thinks about one by one
+_MANY = 1000  # jobs considered one by one in a pass
 
 
 def decide(snapshot: Snapshot, policy: Policy) -> Decision:
@@ -52,65 +53,76 @@ def decide(snapshot: Snapshot, policy: Policy) -> Decision:
 
 
 class Pass:
-    """One walk over the queues. Room only shrinks on the way, so what did not fit will not fit."""
+    """One pass over the queues. Free resources only shrink, so a job that did not fit will not."""
 
     def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
-        self.snapshot = snapshot
+        self.snapshot, self._theirs = split(snapshot, policy)
         self.policy = policy
         self.room = Room(snapshot.nodes, policy.place, snapshot.mix)
         self.limits = Limits(snapshot, policy)
         self.possible = Possible(snapshot.nodes)
         self._owners_known = False
-        self._preempts: list[Preempt] = []
+        self.claims = Claims(snapshot, self.room)
 
     def run(self) -> Decision:
+        snapshot = self.snapshot
         heads: dict[str, str] = {}
-        memory: dict[str, object] = dict(self.snapshot.memory)
+        memory: dict[str, object] = dict(snapshot.memory)
         found: list[Filled] = []
-        for name, jobs in _by_queue(self.snapshot.waiting):
-            filled = self._queue(name, jobs)
+        for group, jobs in groups(snapshot, self.policy):
+            key = memory_key(self.policy, jobs[0].queue)
+            filled = self._group(group, jobs, key)
             found.append(filled)
-            if filled.head is not None:
-                heads[name] = filled.head.job_id
+            heads.update(_heads(group, filled))
             if filled.memory is not None:
-                memory[name] = filled.memory
+                memory[key] = filled.memory
+        starts = tuple(start for filled in found for start in filled.starts)
+        first = next((filled.head for filled in found if filled.head is not None), None)
         return Decision(
-            tuple(start for filled in found for start in filled.starts),
-            next(iter(heads.values()), None),
+            starts,
+            None if first is None else first.job_id,
             heads,
             tuple(kept for filled in found for kept in filled.reservations),
-            tuple(self._preempts),
-            tuple(move for filled in found for move in filled.moves),
+            tuple(self.claims.preempts),
+            tuple(self.claims.moves),
             kept=tuple(kept for filled in found for kept in filled.kept),
             memory=memory,
+            claims=self._claims(starts),
+            admits=admit(self._theirs, self.limits) if self._theirs else (),
         )
 
-    def _queue(self, name: str, jobs: Sequence[Waiting]) -> Filled:
-        rules = self.rules(name)
-        view = self._view(name, rules, jobs)
+    def _claims(self, starts: tuple[Start, ...]) -> tuple[Claim, ...]:
+        """Whose room is being made: until he starts, or waits for something other than room."""
+        if not self.snapshot.claims and not self.claims.claims:
+            return ()
+        begun = {start.job_id for start in starts}
+        waiting = {job.job_id for job in self.snapshot.waiting if job.blocked is None}
+        latest = {c.job_id: c for c in (*self.snapshot.claims, *self.claims.claims)}
+        return tuple(c for name, c in latest.items() if name in waiting and name not in begun)
+
+    def _group(self, group: Group, jobs: Sequence[Waiting], key: str) -> Filled:
+        for name in group.names:
+            self.rules(name)
+        ordered = group.in_order(jobs)
+        view = self._view(group, ordered, key)
         if _nobody_competes(view):
             limits = self.limits.copy()
             if _all_start(view):
                 return Filled(starts_of(view), memory=view.memory)
             self.limits = limits
-            view = self._view(name, rules, jobs)
-        filled = fill(view)
-        if rules.consolidate and filled.head is not None and not filled.moves:
-            filled = replace(filled, moves=consolidate.plan(view, filled.head))
-        if rules.reclaim and filled.head is not None:
-            self._preempts.extend(reclaim(view, filled))
-        return filled
+            view = self._view(group, ordered, key)
+        return fill(view)
 
-    def _view(self, name: str, rules: QueuePolicy, jobs: Sequence[Waiting]) -> View:
-        memory = self.snapshot.memory.get(name)
+    def _view(self, group: Group, jobs: Sequence[Waiting], key: str) -> View:
+        memory = self.snapshot.memory.get(key)
         return View(
             self.snapshot,
-            rules,
+            group,
             self.room,
             jobs,
             self.limits,
             self.possible,
-            rules.nodes,
+            self.claims,
             memory if isinstance(memory, Memory) else None,
         )
 
@@ -126,22 +138,32 @@ class Pass:
         if rules.place == "person" and not self._owners_known:
             self._owners_known = True
             for running in self.snapshot.running:
-                for node in running.cards:
+                for node in running.gpus:
                     self.room.occupied_by(node, running.owner)
         return rules
 
-    def comes_before(self, head: Waiting, other: Waiting) -> bool:
-        """Whether the head of a queue goes before another of its jobs that did not start."""
-        if self.policy.queue(head.queue).order in ("fifo", "easy"):
-            return head.order < other.order
-        return True
+    def view_of(self, jobs: Sequence[Waiting]) -> View:
+        """These jobs alone, to compare them by the rules of their queues."""
+        names = sorted({job.queue for job in jobs})
+        return self._view(Group(self.policy, names, self.snapshot.claims), jobs, "")
+
+
+def _heads(group: Group, filled: Filled) -> dict[str, str]:
+    """Queue -> the first on its nodes that has to wait for room."""
+    found: dict[str, str] = {}
+    for name in group.names:
+        for head in filled.heads:
+            if group.meet(head.queue, name):
+                found[name] = head.job_id
+                break
+    return found
 
 
 def _nobody_competes(view: View) -> bool:
     """Whether starting everybody in order, if there is room for all, is what `fill` would do."""
     promised = view.memory is not None and bool(view.memory.entries)
-    strict = view.rules.order == "fifo" and view.rules.lend and not promised
-    return strict or len(view.jobs) > _MANY or plain(view)
+    fifo = all(rules.order == "fifo" and rules.lend for rules in view.group.all_rules)
+    return (fifo and not promised) or len(view.jobs) > _MANY or plain(view)
 
 
 def _all_start(view: View) -> bool:
@@ -176,17 +198,5 @@ def could_ever_run(shapes: Shapes, nodes: Sequence[NodeState]) -> bool:
     return Possible(nodes)(shapes)
 
 
-def place_when_empty(shapes: Shapes, nodes: Sequence[NodeState]) -> tuple[TaskPlace, ...] | None:
+def place_when_empty(shapes: Shapes, nodes: Sequence[NodeState]) -> tuple[Placement, ...] | None:
     return Room(nodes, empty=True).place(shapes)
-
-
-def _by_queue(waiting: Sequence[Waiting]) -> list[tuple[str, Sequence[Waiting]]]:
-    """The queues, in the order of their first jobs. One queue is not copied."""
-    if not waiting:
-        return []
-    if len({job.queue for job in waiting}) == 1:
-        return [(waiting[0].queue, waiting)]
-    queues: dict[str, list[Waiting]] = {}
-    for job in waiting:
-        queues.setdefault(job.queue, []).append(job)
-    return list(queues.items())

@@ -1,4 +1,4 @@
-"""A snapshot and its policy as plain values, and back: a scheduling bug report is a file."""
+"""Serializes a snapshot and its policy, so that a scheduling bug can be reported as a file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import Any, get_type_hints
 
 from danlu.sched import api, reasons
 from danlu.sched.api import Policy, Snapshot
-from danlu.sched.history import History
+from danlu.sched.estimate.history import History
 from danlu.sched.memory import Arrivals, Entry, Memory
+from danlu.spec.placement import Placement
 
 VERSION = 1
 _KIND = "~"
 _CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
-        api.CardState,
+        api.GpuState,
         api.NodeState,
         api.TaskShape,
         api.Waiting,
@@ -29,23 +30,25 @@ _CLASSES: dict[str, Any] = {
         api.QueuePolicy,
         api.Policy,
         api.Mix,
+        api.Claim,
         api.Snapshot,
         reasons.Cause,
-        reasons.TaskPlace,
+        Placement,
         Entry,
         Arrivals,
         Memory,
         History,
     )
 }
+_CLASSES["TaskPlace"] = Placement  # as files of earlier versions call it
 
 
 class Unreadable(ValueError):
-    """Not the dump of a snapshot; the text says what is wrong with it."""
+    """Not a valid dump; the message says why."""
 
 
 def dump(snapshot: Snapshot, policy: Policy) -> dict[str, Any]:
-    """JSON values. Whoever has them sees who asked for what, but no commands and no secrets."""
+    """JSON values. They show who requested what, but no commands or secrets."""
     return {
         "danlu": "snapshot",
         "version": VERSION,

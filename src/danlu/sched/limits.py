@@ -1,4 +1,4 @@
-"""What a job may have, before asking where: kinds of work limited to models, quotas, arrays."""
+"""Limits that apply before placement: models per kind of job, quotas and array limits."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from danlu.sched.api import (
     Cause,
     CauseKind,
     Policy,
+    Running,
     Snapshot,
-    TaskPlace,
     TaskShape,
     Waiting,
 )
-from danlu.sched.free import Free, Need, same
+from danlu.sched.place.free import Free, Need, same
 from danlu.sched.quota import Tally
+from danlu.spec.placement import Placement
 
 Shapes = tuple[TaskShape, ...]
 
 
 class Limits:
-    """Grows with the starts of a pass: what one job takes, the next one cannot have."""
+    """Updated as jobs start in a pass."""
 
     def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
         self.tally = Tally.of(snapshot)
@@ -31,12 +32,14 @@ class Limits:
         self._snapshot = snapshot
         self._models: frozenset[str] | None = None
         self._narrowed: dict[tuple[Shapes, frozenset[str]], Shapes | None] = {}
+        self._promised: set[str] = set()  # counted, though they have not started yet
 
     def copy(self) -> Limits:
         twin = Limits.__new__(Limits)
         twin.tally, twin.arrays = self.tally.copy(), dict(self.arrays)
         twin._policy, twin._snapshot = self._policy, self._snapshot
         twin._models, twin._narrowed = self._models, self._narrowed
+        twin._promised = set(self._promised)
         return twin
 
     def allows(self, job: Waiting) -> bool:
@@ -67,14 +70,57 @@ class Limits:
             self._narrowed[key] = _narrow(job.shapes, allowed)
         return self._narrowed[key]
 
-    def started(self, job: Waiting, places: Sequence[TaskPlace]) -> None:
+    def started(self, job: Waiting, places: Sequence[Placement]) -> None:
         self.tally.started(job, places)
         if job.array is not None:
             self.arrays[job.array] = self.arrays.get(job.array, 0) + 1
 
+    def promised(self, job: Waiting, places: Sequence[Placement]) -> None:
+        """Room is being made for it: nobody takes its part of a quota or array meanwhile."""
+        self.started(job, places)
+        self._promised.add(job.job_id)
+
+    # -- moves ------------------------------------------------------------------------------------
+
+    def shapes_to_move(self, job: Running) -> Shapes | None:
+        """As `shapes`, for a job that would leave its place: what it holds now does not count."""
+        if not self.tally.quotas and job.kind not in self._policy.kinds:
+            return job.shapes
+        without = self.copy()
+        without.left(job)
+        return without.shapes(_as_waiting(job))
+
+    def may_go(self, job: Running, places: Sequence[Placement]) -> bool:
+        return self.has_models(_as_waiting(job), places)
+
+    def left(self, job: Running) -> None:
+        self.tally.ended(job)
+
+    def arrived(self, job: Running, places: Sequence[Placement]) -> None:
+        self.tally.started(_as_waiting(job), places)
+
+    def moved(self, job: Running, places: Sequence[Placement]) -> None:
+        self.left(job)
+        self.arrived(job, places)
+
+    def has_models(self, job: Waiting, places: Sequence[Placement]) -> bool:
+        """Whether it may have the models of just these GPUs now."""
+        if not self.tally.quotas and job.kind not in self._policy.kinds:
+            return True
+        shapes = self.shapes(job)
+        return shapes is not None and all(
+            Need(shape).accepts(model)
+            for shape, place in zip(shapes, places, strict=True)
+            for model in self.tally.models_at(place)
+        )
+
+    # -- reasons ----------------------------------------------------------------------------------
+
     def causes(self, job: Waiting) -> list[Cause]:
-        """Everything but room that keeps it back."""
+        """Everything that blocks it besides resources."""
         causes: list[Cause] = [] if job.blocked is None else [job.blocked]
+        if job.job_id in self._promised:
+            return causes
         if array_is_full(job, self.arrays):
             causes.append(Cause(CauseKind.ARRAY_LIMIT, numbers={"limit": job.array_limit or 0}))
         causes.extend(self.tally.over(job))
@@ -104,6 +150,20 @@ class Limits:
         if listed is None:
             return self.models
         return frozenset(m for m in self.models if any(same(name, m) for name in listed))
+
+
+def _as_waiting(job: Running) -> Waiting:
+    return Waiting(
+        job.job_id,
+        job.ref,
+        job.owner,
+        0,
+        job.priority,
+        job.shapes,
+        group=job.group,
+        queue=job.queue,
+        kind=job.kind,
+    )
 
 
 def array_is_full(job: Waiting, active: dict[str, int]) -> bool:

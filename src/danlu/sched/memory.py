@@ -1,4 +1,4 @@
-"""What a queue's rules remember from one pass to the next. Without it they start afresh."""
+"""State that the rules of a queue keep between passes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from danlu.sched.api import TaskPlace, TaskShape
+    from danlu.sched.api import TaskShape
+    from danlu.spec.placement import Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,14 +16,15 @@ class Entry:
     """A job in the strict order that is followed beside the real one: when it would start there."""
 
     job_id: str
-    order: tuple[int, int]
+    order: tuple[int, ...]
     submitted: float
     shapes: tuple[TaskShape, ...]
     run: float
     at: float
     begun: float | None = None  # when it really started
     owner: str = ""
-    places: tuple[TaskPlace, ...] = ()  # where it would start there, if that is followed by node
+    places: tuple[Placement, ...] = ()  # where it would start there, if that is followed by node
+    queue: str = ""
     elsewhere: bool = False  # it really started on time, but not there
 
     @property

@@ -1,9 +1,10 @@
-"""How much somebody may hold at once: users and groups, cards in all and by model, CPUs, memory."""
+"""Quotas of users and groups: GPUs in total and by model, CPUs and memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from danlu.sched.api import (
     WHOLE,
@@ -15,40 +16,42 @@ from danlu.sched.api import (
     Quotas,
     Running,
     Snapshot,
-    TaskPlace,
     TaskShape,
     Waiting,
 )
-from danlu.sched.free import Need, millicpus, same
+from danlu.sched.place.free import Need, millicpus, same
+from danlu.spec.placement import Placement
 
 
 @dataclass(slots=True)
 class Held:
-    """What somebody has now."""
+    """Current usage of a user or group."""
 
-    cards: int = 0
+    gpus: int = 0
     millicpus: int = 0
     memory: int = 0
     models: dict[str, int] = field(default_factory=dict)
 
-    def add(self, shapes: Sequence[TaskShape], models: Sequence[Sequence[str]]) -> None:
-        """`models`: of each card that each task got."""
+    def add(
+        self, shapes: Sequence[TaskShape], models: Sequence[Sequence[str]], sign: int = 1
+    ) -> None:
+        """`models`: of each GPU that each task got."""
         for shape, got in zip(shapes, models, strict=True):
-            self.cards += shape.amount
-            self.millicpus += millicpus(shape.cpus)
-            self.memory += shape.memory
+            self.gpus += sign * shape.amount
+            self.millicpus += sign * millicpus(shape.cpus)
+            self.memory += sign * shape.memory
             for model in got:
-                self.models[model] = self.models.get(model, 0) + (shape.share or WHOLE)
+                self.models[model] = self.models.get(model, 0) + sign * (shape.share or WHOLE)
 
     def copy(self) -> Held:
-        return Held(self.cards, self.millicpus, self.memory, dict(self.models))
+        return Held(self.gpus, self.millicpus, self.memory, dict(self.models))
 
     def of_model(self, model: str) -> int:
-        return sum(amount for card, amount in self.models.items() if same(model, card))
+        return sum(amount for gpu, amount in self.models.items() if same(model, gpu))
 
 
 class Tally:
-    """Who holds how much; grows as jobs start in a pass. Empty where there are no quotas."""
+    """Current usage, updated as jobs start in a pass. Empty without quotas."""
 
     def __init__(self, quotas: Quotas, nodes: Sequence[NodeState], running: Iterable[Running]):
         self.quotas = quotas if quotas.caps else Quotas()
@@ -62,7 +65,7 @@ class Tally:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Tally:
-        return cls(snapshot.quotas, snapshot.nodes, snapshot.running)
+        return cls(snapshot.quotas, snapshot.nodes, chain(snapshot.running, snapshot.admitted))
 
     def copy(self) -> Tally:
         twin = Tally.__new__(Tally)
@@ -71,12 +74,16 @@ class Tally:
         twin.groups = {name: held.copy() for name, held in self.groups.items()}
         return twin
 
-    def started(self, job: Waiting, places: Sequence[TaskPlace]) -> None:
+    def started(self, job: Waiting, places: Sequence[Placement]) -> None:
         if self.quotas:
             self._add(job.owner, job.group, job.shapes, places)
 
+    def ended(self, job: Running) -> None:
+        if self.quotas:
+            self._add(job.owner, job.group, job.shapes, job.places, -1)
+
     def over(self, job: Waiting) -> list[Cause]:
-        """Every quota that this job would pass."""
+        """All quotas this job would exceed."""
         causes = []
         for kind, name, quota, held in self._quotas_of(job):
             for what, limit, used, need in _figures(job.shapes, quota, held):
@@ -131,31 +138,37 @@ class Tally:
         owner: str,
         group: str | None,
         shapes: Sequence[TaskShape],
-        places: Sequence[TaskPlace],
+        places: Sequence[Placement],
+        sign: int = 1,
     ) -> None:
-        models = [self._models_at(place) for place in places]
-        self.users.setdefault(owner, Held()).add(shapes, models)
+        # If the node is unknown, the requested model counts.
+        models = [self.models_at(place) for place in places] or [_named(s) for s in shapes]
+        self.users.setdefault(owner, Held()).add(shapes, models, sign)
         if group is not None:
-            self.groups.setdefault(group, Held()).add(shapes, models)
+            self.groups.setdefault(group, Held()).add(shapes, models, sign)
 
-    def _models_at(self, place: TaskPlace) -> list[str]:
-        if not place.cards:
+    def models_at(self, place: Placement) -> list[str]:
+        if not place.gpus:
             return []
         if self._models is None:
             self._models = {
-                node.name: {card.index: card.model for card in node.cards} for node in self._nodes
+                node.name: {gpu.index: gpu.model for gpu in node.gpus} for node in self._nodes
             }
         known = self._models.get(place.node, {})
-        return [known.get(index, "") for index in place.cards]
+        return [known.get(index, "") for index in place.gpus]
+
+
+def _named(shape: TaskShape) -> list[str]:
+    return [shape.model] * (shape.gpus or bool(shape.share)) if shape.model else []
 
 
 _Figure = tuple[str, float, float, float]  # what, limit, used, needed
 
 
 def _figures(shapes: Sequence[TaskShape], quota: Quota, held: Held) -> Iterator[_Figure]:
-    cards = sum(shape.amount for shape in shapes)
-    if quota.cards is not None and cards:
-        yield "cards", quota.cards, held.cards, cards
+    gpus = sum(shape.amount for shape in shapes)
+    if quota.gpus is not None and gpus:
+        yield "gpus", quota.gpus, held.gpus, gpus
     if quota.cpus is not None:
         need = sum(millicpus(shape.cpus) for shape in shapes)
         yield "cpus", millicpus(quota.cpus), held.millicpus, need
@@ -180,7 +193,7 @@ def _cause(kind: CauseKind, name: str, what: str, limit: float, used: float, nee
     scale = 1 if what == "memory" else 1000
     numbers: dict[str, int | float | str] = {
         "who": name,
-        "what": what if what in ("cards", "cpus", "memory") else "model",
+        "what": what if what in ("gpus", "cpus", "memory") else "model",
         "limit": limit / scale,
         "used": used / scale,
         "need": need / scale,

@@ -1,37 +1,45 @@
-"""The values an explanation is made of: causes, numbers, holders, estimates, suggestions."""
+"""Types of explanations: causes, numbers, holders, estimates and suggestions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from danlu.spec.placement import Placement
+
+if TYPE_CHECKING:
+    from danlu.sched.api import Waiting
 
 Numbers = Mapping[str, int | float | str]
 
 
 class CauseKind(StrEnum):
-    # nothing to do with room
+    # unrelated to resources
     HELD = "held"
+    EDITING = "editing"
     DEPENDENCY = "dependency"
     RETRY_PAUSE = "retry_pause"
     ARRAY_LIMIT = "array_limit"
     QUOTA_USER = "quota_user"
     QUOTA_GROUP = "quota_group"
-    KIND_LIMITED = "kind_limited"  # this kind of work may not use the models it asks for
+    KIND_LIMITED = "kind_limited"  # this kind of job may not use the requested models
     # never, however long it waits
     TOO_LARGE = "too_large"
     MODEL_ABSENT = "model_absent"
     LABEL_ABSENT = "label_absent"
     VOLUME_ABSENT = "volume_absent"
-    NODES_NAMED = "nodes_named"  # the nodes it names or leaves over do not do
+    NODES_NAMED = "nodes_named"  # no usable node among those it selects
     # not now
     NODE_DOWN = "node_down"
     NODE_DRAINED = "node_drained"
     CLUSTER_FULL = "cluster_full"
     NO_ROOM = "no_room"
     BEHIND = "behind"
-    RESERVED = "reserved"  # it would fit, but in room that is kept for an earlier job
-    GUARANTEE = "guarantee"  # it would fit, but in cards that are another group's by right
+    RESERVED = "reserved"  # it would fit, but only in resources reserved for an earlier job
+    GUARANTEE = "guarantee"  # it would fit, but only on GPUs guaranteed to another group
+    NOT_PREEMPTED = "not_preempted"  # jobs it could claim GPUs from are protected
     ENGINE = "engine"
     STARTING = "starting"
 
@@ -51,34 +59,27 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskPlace:
-    node: str
-    cards: tuple[int, ...] = ()
-    share: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class NodeVerdict:
-    """Why one node does or does not hold one task of the job."""
+    """Whether one task of the job fits on a node, and why."""
 
     node: str
-    free_cards: int
-    need_cards: int
+    free_gpus: int
+    need_gpus: int
     free_cpus: float
     free_memory: int
     fits: bool
-    lacks: tuple[str, ...] = ()  # up, drained, queue, named, labels, volumes, model, cards, ...
-    holders: tuple[str, ...] = ()  # references of the jobs that hold its cards
+    lacks: tuple[str, ...] = ()  # up, drained, queue, named, labels, volumes, model, GPUs, ...
+    holders: tuple[str, ...] = ()  # references of the jobs that hold its GPUs
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A running job that holds what the waiting one needs."""
+    """A running job that holds resources the waiting one needs."""
 
     ref: str
     owner: str
     node: str
-    cards: tuple[int, ...]
+    gpus: tuple[int, ...]
     since: float
     latest_end: float | None = None
     expected_end: float | None = None
@@ -93,28 +94,28 @@ class EtaBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Eta:
-    """When it should start. Without times, `why` and `ref` say what makes it unknowable."""
+    """The estimated start. Without one, `why` and `after` say why."""
 
     p50: float | None
     p90: float | None
     basis: EtaBasis
-    after: str | None = None  # reference of the job whose end opens the room
+    after: str | None = None  # reference of the job whose end frees the resources
     after_owner: str | None = None
-    samples: int = 0  # how many finished jobs (or trials) it rests on
+    samples: int = 0  # number of finished jobs (or trials) it is based on
     why: str | None = None  # no_limit, never, blocked, quota
 
 
 class SuggestionKind(StrEnum):
-    SPLIT = "split"  # the same cards over several nodes
-    FEWER_CARDS = "fewer_cards"
+    SPLIT = "split"  # the same number of GPUs over several nodes
+    FEWER_CARDS = "fewer_gpus"
     ANY_MODEL = "any_model"
     OTHER_MODEL = "other_model"
     LESS_CPU_MEMORY = "less_cpu_memory"
     OTHER_QUEUE = "other_queue"
     SHORTER = "shorter"  # a time limit short enough to fit before the reservation
-    SHARE = "share"  # part of a card
+    SHARE = "share"  # a fraction of a GPU
     DROP_PLACE = "drop_place"  # without labels and named nodes
-    WAIT_FOR = "wait_for"  # after the job that holds the cards
+    WAIT_FOR = "wait_for"  # after the job that holds the GPUs
 
 
 class Effect(StrEnum):
@@ -131,7 +132,9 @@ class Suggestion:
     basis: Basis = Basis.VERIFIED
     at: float | None = None  # when it would start
     nodes: tuple[str, ...] = ()
-    why: Cause | None = None  # NO_CHANGE: what is in the way then
+    why: Cause | None = None  # NO_CHANGE: what still blocks it
+    job: Waiting | None = None  # as it was tried
+    change: Mapping[str, Any] = field(default_factory=dict)  # the keys of `edit` that do this
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +144,9 @@ class Explanation:
     nodes: tuple[NodeVerdict, ...]
     position: int  # 1 is next
     starts_now: bool = False
-    places: tuple[TaskPlace, ...] = ()
-    more_nodes: int = 0  # nodes that are not in `nodes` because they have less
+    places: tuple[Placement, ...] = ()
+    more_nodes: int = 0  # nodes left out of `nodes` because they have less free
     holders: tuple[Holder, ...] = ()
-    clear: tuple[str, ...] = ()  # what is not in the way
+    clear: tuple[str, ...] = ()  # what does not block it
     suggestions: tuple[Suggestion, ...] = ()
     eta: Eta | None = None

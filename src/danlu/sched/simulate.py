@@ -1,9 +1,10 @@
-"""Replays jobs through the same decide() that a live server runs, on a clock of its own."""
+"""Replays jobs through the `decide()` of a live server, with a simulated clock."""
 
 from __future__ import annotations
 
 import heapq
 from bisect import insort
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -12,20 +13,21 @@ from operator import attrgetter
 from danlu.sched.api import (
     DEFAULT_QUEUE,
     WHOLE,
-    CardState,
+    Claim,
     Decision,
+    GpuState,
     NodeState,
     Policy,
     Quotas,
     Running,
     Snapshot,
-    TaskPlace,
     TaskShape,
     Waiting,
 )
 from danlu.sched.decide import decide
-from danlu.sched.free import millicpus
-from danlu.sched.history import Book
+from danlu.sched.estimate.history import Book
+from danlu.sched.place.free import millicpus
+from danlu.spec.placement import Placement
 
 _order = attrgetter("order")
 Decide = Callable[[Snapshot, Policy], Decision]
@@ -34,7 +36,7 @@ Watch = Callable[[Snapshot, Decision], None]
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A job of a trace: what the scheduler is told of it, and how long it really runs."""
+    """A job of a trace: what the scheduler knows about it, and its actual run time."""
 
     job_id: str
     submit: float
@@ -85,6 +87,9 @@ class Simulation:
         self._ends: list[tuple[float, int, str]] = []
         self._true_end: dict[str, float] = {}
         self._memory: Mapping[str, object] = {}
+        self._claims: tuple[Claim, ...] = ()
+        self._seqs: dict[str, int] = {}
+        self._preempted: Counter[str] = Counter()
 
     def run(
         self,
@@ -92,9 +97,9 @@ class Simulation:
         watch: Watch | None = None,
         arrived: Callable[[Snapshot, Waiting], None] | None = None,
     ) -> Outcome:
-        """Until everything has ended, or nothing that waits can ever start.
+        """Runs until all jobs have ended or none of the waiting ones can ever start.
 
-        `arrived` is asked before the pass in which a job is first considered.
+        `arrived` is called before the pass in which a job is first considered.
         """
         queue = sorted(arrivals, key=attrgetter("submit"))
         place = 0
@@ -121,6 +126,7 @@ class Simulation:
             list(self.running.values()),
             quotas=self._quotas,
             memory=self._memory,
+            claims=self._claims,
             history=None if self.book is None else self.book.history(),
         )
 
@@ -128,7 +134,7 @@ class Simulation:
         for _ in range(8):  # a move or a preemption makes room for a next pass at the same moment
             snapshot = self.snapshot()
             decision = self._decide(snapshot, self.policy)
-            self._memory = decision.memory
+            self._memory, self._claims = decision.memory, decision.claims
             if watch is not None:
                 watch(snapshot, decision)
             begun = {start.job_id: start.places for start in decision.starts}
@@ -143,8 +149,9 @@ class Simulation:
             if not decision.moves and not decision.preempts:
                 return
 
-    def _enter(self, job: Arrival, seq: int) -> Waiting:
+    def _enter(self, job: Arrival, seq: int, since: float | None = None) -> Waiting:
         self._jobs[job.job_id] = job
+        self._seqs[job.job_id] = seq
         waiting = Waiting(
             job.job_id,
             job.job_id,
@@ -159,16 +166,17 @@ class Simulation:
             time_limit=job.limit,
             expected=job.expected,
             preemptible=job.preemptible,
+            since=since,
         )
         insort(self.waiting, waiting, key=_order)
         return waiting
 
-    def _start(self, waiting: Waiting, places: tuple[TaskPlace, ...]) -> None:
+    def _start(self, waiting: Waiting, places: tuple[Placement, ...]) -> None:
         job, now = self._jobs[waiting.job_id], self.now
-        cards: dict[str, tuple[int, ...]] = {}
+        gpus: dict[str, tuple[int, ...]] = {}
         for place in places:
-            if place.cards:
-                cards[place.node] = (*cards.get(place.node, ()), *place.cards)
+            if place.gpus:
+                gpus[place.node] = (*gpus.get(place.node, ()), *place.gpus)
         self._nodes.change(job.shapes, places, 1)
         self.outcome.starts[job.job_id] = now
         self.running[job.job_id] = Running(
@@ -177,7 +185,7 @@ class Simulation:
             job.owner,
             now,
             None if job.limit is None else now + job.limit,
-            cards,
+            gpus,
             job.shapes,
             places,
             job.group,
@@ -187,6 +195,7 @@ class Simulation:
             expected_end=None if job.expected is None else now + job.expected,
             preemptible=job.preemptible,
             movable=job.movable,
+            preempted=self._preempted[job.job_id],
         )
         self._ends_at(job.job_id, now + job.run)
 
@@ -208,14 +217,14 @@ class Simulation:
                     job.owner, job.name, job.shapes, self._jobs[job_id].limit, end - job.since
                 )
 
-    def _move(self, job: Running, places: tuple[TaskPlace, ...]) -> None:
+    def _move(self, job: Running, places: tuple[Placement, ...]) -> None:
         self._nodes.change(job.shapes, job.places, -1)
         self._nodes.change(job.shapes, places, 1)
         cost = self._move_cost
         self.running[job.job_id] = replace(
             job,
             places=places,
-            cards={place.node: place.cards for place in places},
+            gpus={place.node: place.gpus for place in places},
             latest_end=None if job.latest_end is None else job.latest_end + cost,
             expected_end=None if job.expected_end is None else job.expected_end + cost,
         )
@@ -225,13 +234,13 @@ class Simulation:
     def _preempt(self, job: Running) -> None:
         del self.running[job.job_id], self._true_end[job.job_id]
         self._nodes.change(job.shapes, job.places, -1)
-        arrival = self._jobs[job.job_id]
-        self._enter(arrival, -1)
+        self._enter(self._jobs[job.job_id], self._seqs[job.job_id], self.now)
+        self._preempted[job.job_id] += 1
         self.outcome.preempted += 1
 
 
 class Nodes:
-    """The nodes of a simulation; a node's state is made anew only when it changed."""
+    """The nodes of a simulation; a node's state is rebuilt only when it changes."""
 
     def __init__(self, nodes: Sequence[NodeState]) -> None:
         self._states = list(nodes)
@@ -240,7 +249,7 @@ class Nodes:
     def states(self) -> list[NodeState]:
         return list(self._states)
 
-    def change(self, shapes: Sequence[TaskShape], places: Sequence[TaskPlace], sign: int) -> None:
+    def change(self, shapes: Sequence[TaskShape], places: Sequence[Placement], sign: int) -> None:
         for shape, place in zip(shapes, places, strict=True):
             at = self._at[place.node]
             node = self._states[at]
@@ -250,16 +259,16 @@ class Nodes:
                 node,
                 cpus_free=cpus / 1000,
                 memory_free=node.memory_free - sign * shape.memory,
-                cards=_changed(node.cards, place.cards, amount) if place.cards else node.cards,
+                gpus=_changed(node.gpus, place.gpus, amount) if place.gpus else node.gpus,
             )
 
 
 def _changed(
-    cards: tuple[CardState, ...], indexes: tuple[int, ...], amount: int
-) -> tuple[CardState, ...]:
+    gpus: tuple[GpuState, ...], indexes: tuple[int, ...], amount: int
+) -> tuple[GpuState, ...]:
     return tuple(
-        CardState(card.index, card.model, card.free - amount, card.healthy)
-        if card.index in indexes
-        else card
-        for card in cards
+        GpuState(gpu.index, gpu.model, gpu.free - amount, gpu.healthy)
+        if gpu.index in indexes
+        else gpu
+        for gpu in gpus
     )

@@ -1,15 +1,29 @@
-"""Shares that are guaranteed: lent while idle, and coming back."""
+"""Guaranteed shares, lent to others while idle."""
 
 from __future__ import annotations
 
-from danlu.sched.api import Preempt, Quotas, Running, TaskShape, Waiting
-from danlu.sched.backfill_view import Filled, View
+from math import inf
+
+from danlu.sched.api import (
+    WHOLE,
+    Basis,
+    Cause,
+    CauseKind,
+    QueuePolicy,
+    Quotas,
+    Running,
+    Snapshot,
+    TaskShape,
+    Waiting,
+)
+from danlu.sched.backfill.timeline import end_of, run_of
+from danlu.sched.backfill.view import View
 
 Shapes = tuple[TaskShape, ...]
 
 
 class Shares:
-    """What every group holds of the share that is its own. Grows with the starts of a pass."""
+    """How much of its share each group holds, updated as jobs start in a pass."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -18,10 +32,12 @@ class Shares:
             for name, quota in view.snapshot.quotas.groups.items()
             if quota.guaranteed
         }
-        self._counted = 0
+        self._counted = self._awaited = 0
         self._held: dict[str, int] = {}
         amounts: dict[int, int] = {}  # gangs of one kind share their shapes
         for job in view.snapshot.running:
+            if job.ending:
+                continue  # what it holds is somebody else's already
             size = amounts.get(id(job.shapes))
             if size is None:
                 size = amounts[id(job.shapes)] = amount(job.shapes)
@@ -29,7 +45,7 @@ class Shares:
             self._held[name] = self._held.get(name, 0) + size
 
     def tenant(self, job: Waiting | Running) -> str:
-        """Whose share it counts against: the group's; without one, the person's own."""
+        """The share it counts against: its group's, or the user's own without a group."""
         return job.group if job.group is not None else f"~{job.owner}"
 
     def guaranteed(self, name: str) -> int:
@@ -40,19 +56,23 @@ class Shares:
         for one in begun[self._counted :]:
             self._add(self.tenant(one.job), one.shapes)
         self._counted = len(begun)
+        for job in self._view.awaited[self._awaited :]:
+            self._add(self.tenant(job), job.shapes)
+        self._awaited = len(self._view.awaited)
         return self._held.get(name, 0)
 
     def within(self, name: str, job: Waiting) -> bool:
-        """Whether the group would still be inside its own share with this job."""
-        return self.held(name) + amount(job.shapes) <= self.guaranteed(name)
+        """Whether the group would still be inside its own share with this job, and needs it to."""
+        wanted = amount(job.shapes)
+        return wanted > 0 and self.held(name) + wanted <= self.guaranteed(name)
 
-    def leaves(self, job: Waiting, free: int) -> bool:
-        """Whether, with `free` thousandths free, others still get what is theirs after it."""
-        name = self.tenant(job)
-        if self.within(name, job):
-            return True
-        kept = sum(max(0, own - self.held(n)) for n, own in self._guaranteed.items() if n != name)
-        return free - amount(job.shapes) >= kept
+    def kept_from(self, name: str) -> int:
+        """Idle guaranteed shares of others."""
+        return sum(max(0, own - self.held(n)) for n, own in self._guaranteed.items() if n != name)
+
+    def surplus(self, name: str) -> int:
+        """How much it holds beyond its own share."""
+        return self.held(name) - self.guaranteed(name)
 
     def level(self, name: str) -> float:
         """How full its share is; who has none counts as having just what is his."""
@@ -71,47 +91,87 @@ def amount(shapes: Shapes) -> int:
     return sum(shape.amount for shape in shapes)
 
 
-def reclaim(view: View, filled: Filled) -> tuple[Preempt, ...]:
-    """Lent, preemptible work that has to end so that the head gets what is its group's by right.
+def most_ever(snapshot: Snapshot, job: Waiting) -> int:
+    """The most its group can hold if idle shares are not lent."""
+    all_gpus = WHOLE * sum(len(node.gpus) for node in snapshot.nodes)
+    others = sum(
+        quota.guaranteed for name, quota in snapshot.quotas.groups.items() if name != job.group
+    )
+    return all_gpus - others
 
-    The work that started last goes first: it loses least. Nothing is ended unless the head can
-    start then.
+
+def never_lent(snapshot: Snapshot, rules: QueuePolicy, job: Waiting) -> Cause | None:
+    """It wants more than is left beside the shares of others, and those are never lent."""
+    if rules.lend or not guarantees(snapshot.quotas):
+        return None
+    wanted, most = amount(job.shapes), most_ever(snapshot, job)
+    if not wanted or wanted <= most:
+        return None
+    numbers: dict[str, int | float | str] = {"need": wanted / WHOLE, "most": max(0, most) / WHOLE}
+    return Cause(CauseKind.GUARANTEE, Basis.VERIFIED, numbers)
+
+
+class Gate:
+    """Without lending, GPUs guaranteed to another group stay idle.
+
+    A refused job keeps its turn: behind it, only jobs that end before it could start, or that use
+    their own group's share, may go.
     """
-    head = filled.head
-    if head is None or not view.rules.reclaim:
-        return ()
-    shares = Shares(view)
-    name = shares.tenant(head)
-    if not shares.within(name, head):
-        return ()
-    over = {t: shares.held(t) - shares.guaranteed(t) for t in _tenants(view, shares)}
-    trial = view.room.copy()
-    ended: list[Running] = []
-    for job in sorted(view.snapshot.running, key=lambda job: (-job.since, job.job_id)):
-        tenant = shares.tenant(job)
-        size = amount(job.shapes)
-        if not job.preemptible or tenant == name or over.get(tenant, 0) < size or not size:
-            continue
-        trial.free(job.shapes, job.places)
-        over[tenant] -= size
-        ended.append(job)
-        if trial.fits_gang(view.shapes(head), view.only):
-            return tuple(Preempt(job.job_id, head.job_id) for job in _needed(view, head, ended))
-    return ()
 
+    def __init__(self, view: View, shares: Shares) -> None:
+        self._view, self._shares = view, shares
+        context = [view.room.room_of(at) for at in range(len(view.room.nodes))]
+        self._free = sum(sum(room.gpus) for room in context if room.usable)
+        self._until = inf  # when the first refused job could start, if known
+        self._refused: Waiting | None = None
 
-def _tenants(view: View, shares: Shares) -> set[str]:
-    return {shares.tenant(job) for job in view.snapshot.running}
+    def __call__(self, job: Waiting) -> bool:
+        wanted = amount(job.shapes)
+        if not wanted or self._view.rules_of(job).lend:
+            return True
+        name = self._shares.tenant(job)
+        if self._shares.within(name, job):
+            return True
+        taken = sum(amount(one.shapes) for one in self._view.begun)
+        if self._free - taken - self._promised(job) - wanted < self._shares.kept_from(name):
+            return False
+        if self._refused is None or self._refused.job_id == job.job_id:
+            return True
+        run = run_of(job)
+        return run is not None and self._view.now + run <= self._until
 
+    def _promised(self, job: Waiting) -> int:
+        """What others get beyond what is given up for them: they must pass the gate later, too."""
+        claims = self._view.claims
+        others = set(claims.claimants) - {job.job_id}
+        if not others:
+            return 0
+        coming = sum(amount(one.shapes) for one in self._view.jobs if one.job_id in others)
+        ended = {preempt.job_id for preempt in claims.preempts}
+        leaving = sum(
+            amount(one.shapes)
+            for one in self._view.snapshot.running
+            if one.ending or one.job_id in ended
+        )
+        return max(0, coming - leaving)
 
-def _needed(view: View, head: Waiting, ended: list[Running]) -> list[Running]:
-    """Leaves out those whose end turned out not to matter."""
-    needed = list(ended)
-    for job in ended[:-1]:
-        trial = view.room.copy()
-        for other in needed:
-            if other is not job:
-                trial.free(other.shapes, other.places)
-        if trial.fits_gang(view.shapes(head), view.only):
-            needed.remove(job)
-    return needed
+    def refused(self, job: Waiting) -> None:
+        if self._refused is None and self._can_ever(job):
+            self._refused, self._until = job, self._opens(job)
+
+    def _can_ever(self, job: Waiting) -> bool:
+        return never_lent(self._view.snapshot, self._view.rules_of(job), job) is None
+
+    def _opens(self, job: Waiting) -> float:
+        """When so much has ended that it gets through, if nobody else comes."""
+        view, name = self._view, self._shares.tenant(job)
+        short = amount(job.shapes) + self._shares.kept_from(name) - self._free
+        ends = [(end_of(one, view.now), amount(one.shapes)) for one in view.snapshot.running]
+        for one in view.begun:
+            short += amount(one.shapes)
+            ends.append((inf if one.end is None else one.end, amount(one.shapes)))
+        for end, size in sorted(ends):
+            short -= size
+            if short <= 0:
+                return end
+        return inf

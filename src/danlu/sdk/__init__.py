@@ -56,7 +56,7 @@ _HOMES = {"AsyncClient": "aio", "Client": "client", "uuid7": "ids"}
 
 
 def __getattr__(name: str) -> object:
-    # The command line imports parts of this package where every millisecond shows.
+    # The command line imports parts of this package, and every millisecond of its start-up counts.
     if name not in _HOMES:
         raise AttributeError(name)
     module = __import__(f"danlu.sdk.{_HOMES[name]}", fromlist=["*"])

@@ -1,4 +1,4 @@
-"""Where a server is, and how to reach it."""
+"""Server addresses, and connecting to them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class Address:
-    """Where a server is: http://host:port, https://host, or unix:/path/of/socket."""
+    """A server address: http://host:port, https://host, or unix:/path/of/socket."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.tls = False
-        self.path = ""  # of a unix socket
+        self.path = ""  # path of a Unix socket
         self.base = ""  # prefix of every request's path
         scheme, found, rest = text.partition("://")
         if text.startswith("unix:"):
@@ -57,8 +57,8 @@ class Address:
         raise failure or OSError("no address found")
 
     def _places(self) -> list[tuple[int, Any]]:
-        # A literal address needs no resolver, and a name given as bytes does not make Python
-        # import its international-names codec.
+        # A literal address needs no resolver, and passing the name as bytes saves importing
+        # Python's IDNA codec.
         if ":" in self.host:
             return [(_socket.AF_INET6, (self.host, self.port))]
         if self.host.replace(".", "").isdigit():

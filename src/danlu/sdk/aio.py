@@ -1,4 +1,4 @@
-"""The client for asyncio: the same methods, awaited; streams are asynchronous iterators."""
+"""The asyncio client: the same methods, awaited; streams are async iterators."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Warn = Callable[[Exception], None]
 
 
 class AsyncClient(AsyncCalls):
-    """Talks to one server; may be used by many tasks of one event loop at once.
+    """A client for one server; may be shared by many tasks of one event loop.
 
     Without arguments the server and token are found as `Client` finds them.
     """
@@ -48,7 +48,7 @@ class AsyncClient(AsyncCalls):
             server, token, ca_file = where.server, where.token, ca_file or where.ca_file
         self.wire = AsyncWire(server, token, timeout, ca_file)
 
-    # Jobs to their end
+    # Running jobs
 
     async def run(
         self,
@@ -58,7 +58,7 @@ class AsyncClient(AsyncCalls):
         patience: float = 600.0,
         **job: Any,
     ) -> model.Job:
-        """Submits a command, hands its output over as it comes, and gives back the ended job."""
+        """Submits a command, passes on its output as it arrives, and returns the ended job."""
         words = command if isinstance(command, str) else list(command)
         asked = {"id": uuid7(), **job, "command": words}
         submitted = await _persist(lambda: self.submit(asked), patience)
@@ -69,7 +69,7 @@ class AsyncClient(AsyncCalls):
         return await self.wait(ref, patience=patience)
 
     async def iter_jobs(self, **filters: Any) -> AsyncIterator[model.Job]:
-        """All jobs that fit, page by page; the filters and the order are those of `jobs`."""
+        """All matching jobs, page by page; filters and order as in `jobs`."""
         filters.setdefault("limit", 200)
         while True:
             page = await self.jobs(**filters)
@@ -112,10 +112,14 @@ class AsyncClient(AsyncCalls):
         offset: int | None = None,
         tail: int | None = None,
         follow: bool = False,
+        raw: bool = False,
         patience: float = 600.0,
         on_lost: Warn | None = None,
     ) -> AsyncIterator[bytes]:
-        """What the task printed, as it arrives. Goes on by itself after a lost connection."""
+        """The task's output as it arrives. Reconnects after a lost connection.
+
+        `raw`: with the job's secrets, which are masked otherwise.
+        """
         log = LogStream(
             self.wire.plain,
             job_path(ref),
@@ -125,6 +129,7 @@ class AsyncClient(AsyncCalls):
             offset=offset,
             tail=tail,
             follow=follow,
+            raw=raw,
         )
         silence = None if follow else self.wire.timeout
         pieces = _Pieces(self.wire, log.begin, log.take, silence)
@@ -148,7 +153,7 @@ class AsyncClient(AsyncCalls):
         patience: float = 600.0,
         on_lost: Warn | None = None,
     ) -> AsyncIterator[model.StreamEvent]:
-        """What happens to jobs (and nodes), without end; nothing is missed or told twice."""
+        """Live events of jobs (and nodes), without end; none is missed or repeated."""
         events = EventStream(
             self.wire.plain,
             BASE,
@@ -167,7 +172,7 @@ class AsyncClient(AsyncCalls):
         finally:
             pieces.close()
 
-    # Into a running task
+    # Commands in a running task
 
     async def exec(
         self, ref: str, argv: Sequence[str], *, task: int = 0, stdin: bytes = b""
@@ -185,13 +190,13 @@ class AsyncClient(AsyncCalls):
 
     @property
     def scheduling(self) -> AsyncScheduling:
-        """Queues, quotas, nodes taken out, snapshots."""
+        """Queues, quotas, drained nodes, snapshots."""
         return AsyncScheduling(self)
 
-    # The place itself
+    # The server itself
 
     async def backup(self, *, homes: bool = False) -> AsyncIterator[bytes]:
-        """A backup of everything, as the bytes of one file; raises Lost if it breaks off."""
+        """A backup of everything, as the bytes of one file; raises Lost if it is cut off."""
         path = target(f"{BASE}/backup", {"homes": True if homes else None})
         parser, refusal = Parser("POST"), b""
         link = await self.wire.connect()
@@ -267,7 +272,7 @@ class _Pieces:
 async def _persist(
     ask: Callable[[], Awaitable[T]], patience: float, on_lost: Warn | None = None
 ) -> T:
-    """Asks until there is an answer; see `patience.persist`."""
+    """Retries until there is an answer; see `patience.persist`."""
     pause = FIRST_PAUSE
     end: float | None = None
     while True:

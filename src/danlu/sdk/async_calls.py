@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AsyncCalls:
-    """The requests; how they travel is for those who inherit this."""
+    """The requests; subclasses provide the transport."""
 
     async def submit(
         self,
@@ -28,7 +28,8 @@ class AsyncCalls:
     ) -> model.Submitted:
         """Queues a job: a mapping (or several), or the text of a job file (YAML).
 
-        Give each job an "id" (`danlu.sdk.uuid7()`) to be able to send it again after a lost answer.
+        Give each job an "id" (`danlu.sdk.uuid7()`) to be able to repeat the request after a lost
+        answer.
         """
         return await self.submit_text(*job_body(job), dry_run=dry_run)
 
@@ -40,9 +41,10 @@ class AsyncCalls:
         dry_run: bool = False,
         **query: Any,
     ) -> model.Submitted:
-        """The same for bytes whose kind is known; `query` as in the HTTP API (dialect, keys, ...).
+        """The same for bytes of a known content type; `query` as in the HTTP API (dialect, keys,
+        ...).
 
-        Files of OpenPAI, DLC, Determined and sbatch are recognised; `notes` tells what was mapped.
+        Files of OpenPAI, DLC, Determined and sbatch are recognised; `notes` lists what was mapped.
         """
         path = target(f"{BASE}/jobs", {"dry_run": True if dry_run else None, **query})
         answer: model.Submitted = await self._post(path, body, content_type, repeatable=False)
@@ -51,7 +53,7 @@ class AsyncCalls:
     async def convert(
         self, body: bytes, content_type: str = "text/plain", **query: Any
     ) -> model.Conversion:
-        """The native jobs a file of any language means; nothing is queued."""
+        """Converts a file of any supported language to native jobs, without queueing them."""
         path = target(f"{BASE}/jobs/convert", query)
         answer: model.Conversion = await self._post(path, body, content_type, repeatable=True)
         return answer
@@ -73,11 +75,12 @@ class AsyncCalls:
         limit: int | None = None,
         before: str | None = None,
     ) -> model.JobPage:
-        """One page, newest first unless `sort` says otherwise; `before`: `next` of the last one.
+        """One page, newest first unless `sort` says otherwise; `before`: `next` of the previous
+        page.
 
-        `state` may name several, with commas between; `since` and `until` are moments of
-        submission in seconds; `text` is a part of the name or the command; `sort` is one of
-        submitted, started, ended, name, owner, state, priority, with - in front to turn it round.
+        `state` may list several, separated by commas; `since` and `until` are submission times in
+        seconds; `text` is part of the name or the command; `sort` is one of submitted, started,
+        ended, name, owner, state, priority, with a leading - to reverse.
         """
         query = {
             "state": state,
@@ -113,9 +116,13 @@ class AsyncCalls:
         answer: list[model.Event] = (await self._get(path))["events"]
         return answer
 
-    async def spec(self, ref: str) -> dict[str, Any]:
-        """The native job, ready to be submitted again."""
-        answer: dict[str, Any] = await self._get(f"{job_path(ref)}/spec?format=json")
+    async def spec(self, ref: str, *, defaults: bool = True) -> dict[str, Any]:
+        """The native job, ready to be submitted again.
+
+        `defaults=False`: without CPUs and memory that follow from the GPUs, to be changed.
+        """
+        query = {"format": "json", "defaults": None if defaults else False}
+        answer: dict[str, Any] = await self._get(target(f"{job_path(ref)}/spec", query))
         return answer
 
     async def spec_yaml(self, ref: str) -> str:
@@ -136,6 +143,14 @@ class AsyncCalls:
         )
         return answer
 
+    async def edit(self, ref: str, **changes: Any) -> list[model.Job]:
+        """Changes a waiting job in place; it keeps its turn. `changes`: gpus, cpus, memory, count,
+        time_limit, queue, nodes, preemptible or roles; None resets a key to its default.
+        """
+        body = dumps(changes).encode()
+        answer: list[model.Job] = as_json(await self._ask("PATCH", job_path(ref), body))["jobs"]
+        return answer
+
     async def hold(self, ref: str) -> list[model.Job]:
         answer: list[model.Job] = (await self._post(f"{job_path(ref)}/hold", b"{}"))["jobs"]
         return answer
@@ -153,8 +168,9 @@ class AsyncCalls:
         stream: str = "out",
         attempt: int | None = None,
         ignore_case: bool = False,
-        limit: int | None = None,
+        limit: int = 100,
     ) -> model.Matches:
+        """Of a long log, the server searches a part at a time; this goes on to the end of it."""
         query = {
             "q": text,
             "task": task,
@@ -163,11 +179,17 @@ class AsyncCalls:
             "ignore_case": ignore_case or None,
             "limit": limit,
         }
-        answer: model.Matches = await self._get(target(f"{job_path(ref)}/logs/search", query))
+        where = f"{job_path(ref)}/logs/search"
+        answer: model.Matches = await self._get(target(where, query))
+        while answer["more"] and len(answer["matches"]) < limit:
+            before = answer["matches"]
+            query.update(offset=answer["next_offset"], line=answer["next_line"])
+            answer = await self._get(target(where, {**query, "limit": limit - len(before)}))
+            answer["matches"] = before + answer["matches"]
         return answer
 
     async def secrets(self) -> list[str]:
-        """Their names; a value never comes back."""
+        """Names only; values are never returned."""
         answer: list[str] = (await self._get(f"{BASE}/secrets"))["names"]
         return answer
 
@@ -178,7 +200,7 @@ class AsyncCalls:
         await self._ask("DELETE", f"{BASE}/secrets/{segment(name)}")
 
     async def volumes(self) -> list[model.Volume]:
-        """What one may mount; an admin sees all."""
+        """The volumes you may mount; an admin sees all."""
         answer: list[model.Volume] = (await self._get(f"{BASE}/volumes"))["volumes"]
         return answer
 
@@ -187,7 +209,7 @@ class AsyncCalls:
         return answer
 
     async def add_volume(self, values: Mapping[str, Any]) -> model.Volume:
-        """`values`: name, source, and what else the API takes."""
+        """`values`: name, source, and other fields of the API."""
         body = dumps(dict(values)).encode()
         answer: model.Volume = await self._post(f"{BASE}/volumes", body, repeatable=False)
         return answer
@@ -200,7 +222,7 @@ class AsyncCalls:
         return answer
 
     async def remove_volume(self, name: str) -> model.Volume:
-        """No job may mount it any more; the folder stays."""
+        """Jobs can no longer mount it; the folder stays."""
         answer: model.Volume = as_json(await self._ask("DELETE", f"{BASE}/volumes/{segment(name)}"))
         return answer
 
@@ -214,6 +236,11 @@ class AsyncCalls:
 
     async def gpus(self) -> model.Gpus:
         answer: model.Gpus = await self._get(f"{BASE}/gpus")
+        return answer
+
+    async def waiting(self) -> model.WaitingList:
+        """The next jobs in the queue and when they should start, as everybody sees them."""
+        answer: model.WaitingList = await self._get(f"{BASE}/waiting")
         return answer
 
     async def whoami(self) -> model.Person:
@@ -238,12 +265,40 @@ class AsyncCalls:
         return answer
 
     async def cluster(self) -> model.Cluster:
-        """What all cards are doing, added up."""
+        """What all GPUs are doing, summed up."""
         answer: model.Cluster = await self._get(f"{BASE}/cluster")
         return answer
 
+    async def job_metrics(
+        self,
+        ref: str,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        points: int = 200,
+        task: int | None = None,
+    ) -> model.JobMetrics:
+        """What a job uses and used, as series; without times: from its start to its end."""
+        query = {"since": since, "until": until, "points": points, "task": task}
+        answer: model.JobMetrics = await self._get(target(f"{job_path(ref)}/metrics", query))
+        return answer
+
+    async def node_metrics(
+        self,
+        name: str,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        points: int = 200,
+    ) -> model.NodeMetrics:
+        """What a node and each of its GPUs are doing; without times: in the last hour."""
+        query = {"since": since, "until": until, "points": points}
+        path = target(f"{BASE}/nodes/{segment(name)}/metrics", query)
+        answer: model.NodeMetrics = await self._get(path)
+        return answer
+
     async def shutdown(self) -> list[model.Job]:
-        """Ends the server; gives back the jobs whose tasks go on."""
+        """Stops the server; returns the jobs that keep running."""
         answer: list[model.Job] = (await self._post(f"{BASE}/server/shutdown", b"{}"))["running"]
         return answer
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AsyncPeople:
-    """All that is about people."""
+    """Everything about people."""
 
     def __init__(self, calls: AsyncCalls) -> None:
         self._calls = calls
@@ -25,7 +25,7 @@ class AsyncPeople:
     async def users(
         self, *, status: str | None = None, group: str | None = None
     ) -> list[model.User]:
-        """Those one may see: an admin all, a leader the group's, others themselves."""
+        """The accounts you may see: all for an admin, their group's for a leader, else your own."""
         found = await self._do("GET", target("/users", {"status": status, "group": group}))
         answer: list[model.User] = found["users"]
         return answer
@@ -35,8 +35,9 @@ class AsyncPeople:
         return answer
 
     async def add_user(self, name: str, **values: Any) -> model.UserWithPassword:
-        """`values`: full_name, role, groups, leads, uid, gid, trusted. The answer holds a one-time
-        password, shown this once."""
+        """`values`: full_name, role, groups, leads, uid, gid, trusted. The answer contains a
+        one-time password, shown only once.
+        """
         answer: model.UserWithPassword = await self._do("POST", "/users", {"name": name, **values})
         return answer
 
@@ -46,7 +47,7 @@ class AsyncPeople:
         return answer
 
     async def disable_user(self, name: str, *, stop_jobs: bool = False) -> model.User:
-        """Shuts somebody out at once."""
+        """Takes effect at once."""
         path, order = (f"/users/{segment(name)}/disable", {"stop_jobs": stop_jobs})
         answer: model.User = await self._do("POST", path, order)
         return answer
@@ -56,25 +57,25 @@ class AsyncPeople:
         return answer
 
     async def reset_password(self, name: str) -> model.UserWithPassword:
-        """A one-time password for one who forgot theirs."""
+        """Sets a one-time password for someone who forgot theirs."""
         answer: model.UserWithPassword = await self._do(
             "POST", f"/users/{segment(name)}/password", {}
         )
         return answer
 
     async def remove_user(self, name: str) -> model.User:
-        """For good; the name is never given again."""
+        """Permanent; the name is never reused."""
         answer: model.User = await self._do("DELETE", f"/users/{segment(name)}")
         return answer
 
     async def hand_over(self, name: str, to: str) -> model.HandOver:
-        """Ended jobs and files of somebody who was disabled or removed go to somebody else."""
+        """Transfers ended jobs and files of a disabled or removed user to another."""
         path = f"/users/{segment(name)}/hand-over"
         answer: model.HandOver = await self._do("POST", path, {"to": to}, LONG)
         return answer
 
     async def groups(self) -> list[model.Group]:
-        """One's own; an admin sees all."""
+        """Your groups; an admin sees all."""
         answer: list[model.Group] = (await self._do("GET", "/groups"))["groups"]
         return answer
 
@@ -95,9 +96,14 @@ class AsyncPeople:
         return answer
 
     async def put_member(self, group: str, user: str, leader: bool | None = None) -> model.Group:
-        """Takes somebody in; `leader` says whether they lead (None: as it was)."""
+        """For admins: adds a member; `leader` sets whether they lead (None: unchanged)."""
         path = f"/groups/{segment(group)}/members/{segment(user)}"
         answer: model.Group = await self._do("PUT", path, {"leader": leader})
+        return answer
+
+    async def join(self, code: str) -> model.Group:
+        """Joins the group an invitation is for."""
+        answer: model.Group = await self._do("POST", "/groups/join", {"code": code})
         return answer
 
     async def remove_member(self, group: str, user: str) -> model.Group:
@@ -115,7 +121,7 @@ class AsyncPeople:
     async def make_token(
         self, label: str = "", *, scope: str = "all", expires_in: float | None = None
     ) -> model.NewToken:
-        """`scope`: all, or read. The answer's `token` is shown this once."""
+        """`scope`: all, or read. The answer's `token` is shown only once."""
         order: dict[str, Any] = {"label": label, "scope": scope}
         if expires_in is not None:
             order["expires_in"] = expires_in
@@ -131,11 +137,11 @@ class AsyncPeople:
         return answer
 
     async def end_sessions(self) -> int:
-        """Signs out everywhere else."""
+        """Ends all your other sessions."""
         return int((await self._do("DELETE", "/sessions"))["ended"])
 
     async def logout(self) -> None:
-        """Ends the token this client uses."""
+        """Revokes the token this client uses."""
         await self._do("POST", "/logout", {})
 
     async def sign_up(self, name: str, password: str, **values: Any) -> model.SignedUp:
@@ -145,7 +151,7 @@ class AsyncPeople:
         return answer
 
     async def requests(self) -> list[model.Applicant]:
-        """Those one may decide on."""
+        """The requests you may decide on."""
         answer: list[model.Applicant] = (await self._do("GET", "/requests"))["requests"]
         return answer
 
@@ -169,7 +175,7 @@ class AsyncPeople:
         expires_in: float | None = None,
         note: str = "",
     ) -> model.NewInvite:
-        """The answer's `code` is shown this once."""
+        """The answer's `code` is shown only once."""
         order: dict[str, Any] = {"group": group, "uses": uses, "note": note}
         if expires_in is not None:
             order["expires_in"] = expires_in
@@ -190,7 +196,7 @@ class AsyncPeople:
         limit: int | None = None,
         before: int | None = None,
     ) -> model.AuditPage:
-        """Who did what to what, when and from where; newest first. For admins."""
+        """Who did what, when and from where; newest first. For admins."""
         query = {
             "actor": actor,
             "act": act,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AsyncScheduling:
-    """Everybody may look; an admin changes."""
+    """Everyone may look; only admins change."""
 
     def __init__(self, calls: AsyncCalls) -> None:
         self._calls = calls
@@ -26,31 +26,33 @@ class AsyncScheduling:
         return answer
 
     async def set_queue(self, name: str, **values: Any) -> model.Queue:
-        """Makes it, or changes what is named: nodes, order, place, backfill, max_wait, half_life,
-        lend, reclaim, consolidate. None: as for all queues."""
+        """Creates or changes a queue: engine, nodes, order, place, backfill, max_wait, half_life,
+        lend, reclaim, consolidate, preempt, priority, weight. None resets a rule to the default.
+        """
         answer: model.Queue = await self._do("PUT", f"/queues/{segment(name)}", values)
         return answer
 
     async def remove_queue(self, name: str) -> list[model.Queue]:
-        """Only one without jobs; gives back those that are left."""
+        """Only without jobs; returns the remaining queues."""
         answer: list[model.Queue] = (await self._do("DELETE", f"/queues/{segment(name)}"))["queues"]
         return answer
 
     async def merge_queue(self, name: str, into: str) -> model.Merged:
-        """Its jobs and nodes become the other's; its name goes on working."""
+        """Moves its jobs and nodes to the other queue; its name keeps working."""
         answer: model.Merged = await self._do(
             "POST", f"/queues/{segment(name)}/merge", {"into": into}
         )
         return answer
 
     async def quotas(self) -> list[model.QuotaView]:
-        """One's own and those of one's groups; an admin sees all."""
+        """Your quotas and those of your groups; an admin sees all."""
         answer: list[model.QuotaView] = (await self._do("GET", "/quotas"))["quotas"]
         return answer
 
     async def set_quota(self, of: str, name: str, **values: Any) -> list[model.QuotaView]:
-        """`of`: user or group; `name`: * for everybody without one. `values`: gpus, models, cpus,
-        memory, guaranteed; None takes a limit away."""
+        """`of`: user or group; `name`: * for everyone without their own. `values`: gpus, models,
+        cpus, memory, guaranteed; None removes a limit.
+        """
         answer: list[model.QuotaView] = (await self._do("PUT", quota_path(of, name), values))[
             "quotas"
         ]
@@ -60,16 +62,16 @@ class AsyncScheduling:
         answer: list[model.QuotaView] = (await self._do("DELETE", quota_path(of, name)))["quotas"]
         return answer
 
-    async def drain(self, node: str, *, out: bool = True) -> model.Node:
-        """Takes a node out (what runs there goes on), or back in."""
-        act = "drain" if out else "resume"
-        answer: model.Node = (await self._do("POST", f"/nodes/{segment(node)}/{act}", {}))["nodes"][
-            0
-        ]
+    async def drain(self, node: str, *, out: bool = True, reason: str = "") -> model.Node:
+        """Drains a node (running jobs continue), or resumes it. All users see the reason."""
+        act, body = ("drain", {"reason": reason}) if out else ("resume", {})
+        answer: model.Node = (await self._do("POST", f"/nodes/{segment(node)}/{act}", body))[
+            "nodes"
+        ][0]
         return answer
 
     async def snapshot(self) -> model.SnapshotFile:
-        """All that the scheduler decides on, for `danlu replay`; for admins."""
+        """The scheduler's input, for `danlu replay`; for admins."""
         answer: model.SnapshotFile = await self._do("GET", "/snapshot")
         return answer
 

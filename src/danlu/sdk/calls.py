@@ -1,6 +1,6 @@
-"""What is one request and one answer: every method asks the server once.
+"""Calls that are one request and one answer.
 
-`async_calls` is made from this file by `scripts/docs`.
+`async_calls` is generated from this file by `scripts/docs`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from danlu.sdk import model
     from danlu.sdk.wire import Answer
 
-BASE = "/api/v1"
+BASE = "/danlu/v1"
 
 
 def job_path(ref: str) -> str:
-    """The path of a job; people write owner/name-3, paths say owner~name-3."""
-    if not ref:  # as that of a shell variable that was never set
+    """The path of a job; owner/name-3 becomes owner~name-3."""
+    if not ref:  # such as from an unset shell variable
         raise NotFound(404, "not_found", "There is no job without a name", "没有不带名称的任务")
-    if ref in (".", ".."):  # what lies between may take them for steps of the path
+    if ref in (".", ".."):  # proxies might resolve them
         raise NotFound(404, "not_found", f"There is no job {ref}", f"没有任务 {ref}")
     return f"{BASE}/jobs/{quote(ref.replace('/', '~'))}"
 
 
 class Calls:
-    """The requests; how they travel is for those who inherit this."""
+    """The requests; subclasses provide the transport."""
 
     # Jobs
 
@@ -42,7 +42,8 @@ class Calls:
     ) -> model.Submitted:
         """Queues a job: a mapping (or several), or the text of a job file (YAML).
 
-        Give each job an "id" (`danlu.sdk.uuid7()`) to be able to send it again after a lost answer.
+        Give each job an "id" (`danlu.sdk.uuid7()`) to be able to repeat the request after a lost
+        answer.
         """
         return self.submit_text(*job_body(job), dry_run=dry_run)
 
@@ -54,9 +55,10 @@ class Calls:
         dry_run: bool = False,
         **query: Any,
     ) -> model.Submitted:
-        """The same for bytes whose kind is known; `query` as in the HTTP API (dialect, keys, ...).
+        """The same for bytes of a known content type; `query` as in the HTTP API (dialect, keys,
+        ...).
 
-        Files of OpenPAI, DLC, Determined and sbatch are recognised; `notes` tells what was mapped.
+        Files of OpenPAI, DLC, Determined and sbatch are recognised; `notes` lists what was mapped.
         """
         path = target(f"{BASE}/jobs", {"dry_run": True if dry_run else None, **query})
         answer: model.Submitted = self._post(path, body, content_type, repeatable=False)
@@ -65,7 +67,7 @@ class Calls:
     def convert(
         self, body: bytes, content_type: str = "text/plain", **query: Any
     ) -> model.Conversion:
-        """The native jobs a file of any language means; nothing is queued."""
+        """Converts a file of any supported language to native jobs, without queueing them."""
         path = target(f"{BASE}/jobs/convert", query)
         answer: model.Conversion = self._post(path, body, content_type, repeatable=True)
         return answer
@@ -87,11 +89,12 @@ class Calls:
         limit: int | None = None,
         before: str | None = None,
     ) -> model.JobPage:
-        """One page, newest first unless `sort` says otherwise; `before`: `next` of the last one.
+        """One page, newest first unless `sort` says otherwise; `before`: `next` of the previous
+        page.
 
-        `state` may name several, with commas between; `since` and `until` are moments of
-        submission in seconds; `text` is a part of the name or the command; `sort` is one of
-        submitted, started, ended, name, owner, state, priority, with - in front to turn it round.
+        `state` may list several, separated by commas; `since` and `until` are submission times in
+        seconds; `text` is part of the name or the command; `sort` is one of submitted, started,
+        ended, name, owner, state, priority, with a leading - to reverse.
         """
         query = {
             "state": state,
@@ -127,9 +130,13 @@ class Calls:
         answer: list[model.Event] = self._get(path)["events"]
         return answer
 
-    def spec(self, ref: str) -> dict[str, Any]:
-        """The native job, ready to be submitted again."""
-        answer: dict[str, Any] = self._get(f"{job_path(ref)}/spec?format=json")
+    def spec(self, ref: str, *, defaults: bool = True) -> dict[str, Any]:
+        """The native job, ready to be submitted again.
+
+        `defaults=False`: without CPUs and memory that follow from the GPUs, to be changed.
+        """
+        query = {"format": "json", "defaults": None if defaults else False}
+        answer: dict[str, Any] = self._get(target(f"{job_path(ref)}/spec", query))
         return answer
 
     def spec_yaml(self, ref: str) -> str:
@@ -142,6 +149,14 @@ class Calls:
 
     def rerun(self, ref: str) -> model.Submitted:
         answer: model.Submitted = self._post(f"{job_path(ref)}/rerun", b"{}", repeatable=False)
+        return answer
+
+    def edit(self, ref: str, **changes: Any) -> list[model.Job]:
+        """Changes a waiting job in place; it keeps its turn. `changes`: gpus, cpus, memory, count,
+        time_limit, queue, nodes, preemptible or roles; None resets a key to its default.
+        """
+        body = dumps(changes).encode()
+        answer: list[model.Job] = as_json(self._ask("PATCH", job_path(ref), body))["jobs"]
         return answer
 
     def hold(self, ref: str) -> list[model.Job]:
@@ -163,8 +178,9 @@ class Calls:
         stream: str = "out",
         attempt: int | None = None,
         ignore_case: bool = False,
-        limit: int | None = None,
+        limit: int = 100,
     ) -> model.Matches:
+        """Of a long log, the server searches a part at a time; this goes on to the end of it."""
         query = {
             "q": text,
             "task": task,
@@ -173,13 +189,19 @@ class Calls:
             "ignore_case": ignore_case or None,
             "limit": limit,
         }
-        answer: model.Matches = self._get(target(f"{job_path(ref)}/logs/search", query))
+        where = f"{job_path(ref)}/logs/search"
+        answer: model.Matches = self._get(target(where, query))
+        while answer["more"] and len(answer["matches"]) < limit:
+            before = answer["matches"]
+            query.update(offset=answer["next_offset"], line=answer["next_line"])
+            answer = self._get(target(where, {**query, "limit": limit - len(before)}))
+            answer["matches"] = before + answer["matches"]
         return answer
 
     # Secrets
 
     def secrets(self) -> list[str]:
-        """Their names; a value never comes back."""
+        """Names only; values are never returned."""
         answer: list[str] = self._get(f"{BASE}/secrets")["names"]
         return answer
 
@@ -192,7 +214,7 @@ class Calls:
     # Volumes
 
     def volumes(self) -> list[model.Volume]:
-        """What one may mount; an admin sees all."""
+        """The volumes you may mount; an admin sees all."""
         answer: list[model.Volume] = self._get(f"{BASE}/volumes")["volumes"]
         return answer
 
@@ -201,7 +223,7 @@ class Calls:
         return answer
 
     def add_volume(self, values: Mapping[str, Any]) -> model.Volume:
-        """`values`: name, source, and what else the API takes."""
+        """`values`: name, source, and other fields of the API."""
         body = dumps(dict(values)).encode()
         answer: model.Volume = self._post(f"{BASE}/volumes", body, repeatable=False)
         return answer
@@ -212,11 +234,11 @@ class Calls:
         return answer
 
     def remove_volume(self, name: str) -> model.Volume:
-        """No job may mount it any more; the folder stays."""
+        """Jobs can no longer mount it; the folder stays."""
         answer: model.Volume = as_json(self._ask("DELETE", f"{BASE}/volumes/{segment(name)}"))
         return answer
 
-    # The place itself
+    # The server itself
 
     def nodes(self) -> list[model.Node]:
         answer: list[model.Node] = self._get(f"{BASE}/nodes")["nodes"]
@@ -228,6 +250,11 @@ class Calls:
 
     def gpus(self) -> model.Gpus:
         answer: model.Gpus = self._get(f"{BASE}/gpus")
+        return answer
+
+    def waiting(self) -> model.WaitingList:
+        """The next jobs in the queue and when they should start, as everybody sees them."""
+        answer: model.WaitingList = self._get(f"{BASE}/waiting")
         return answer
 
     def whoami(self) -> model.Person:
@@ -252,16 +279,44 @@ class Calls:
         return answer
 
     def cluster(self) -> model.Cluster:
-        """What all cards are doing, added up."""
+        """What all GPUs are doing, summed up."""
         answer: model.Cluster = self._get(f"{BASE}/cluster")
         return answer
 
+    def job_metrics(
+        self,
+        ref: str,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        points: int = 200,
+        task: int | None = None,
+    ) -> model.JobMetrics:
+        """What a job uses and used, as series; without times: from its start to its end."""
+        query = {"since": since, "until": until, "points": points, "task": task}
+        answer: model.JobMetrics = self._get(target(f"{job_path(ref)}/metrics", query))
+        return answer
+
+    def node_metrics(
+        self,
+        name: str,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        points: int = 200,
+    ) -> model.NodeMetrics:
+        """What a node and each of its GPUs are doing; without times: in the last hour."""
+        query = {"since": since, "until": until, "points": points}
+        path = target(f"{BASE}/nodes/{segment(name)}/metrics", query)
+        answer: model.NodeMetrics = self._get(path)
+        return answer
+
     def shutdown(self) -> list[model.Job]:
-        """Ends the server; gives back the jobs whose tasks go on."""
+        """Stops the server; returns the jobs that keep running."""
         answer: list[model.Job] = self._post(f"{BASE}/server/shutdown", b"{}")["running"]
         return answer
 
-    # Beneath
+    # Internals
 
     def _send(
         self,

@@ -1,4 +1,4 @@
-"""The client: one method per thing the server can do."""
+"""The client: one method per operation of the server."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 FINAL = frozenset(("succeeded", "failed", "stopped"))
 WAIT_SLICE = 30.0
 SILENCE = 90.0
-"""Seconds after which a stream without a sign of life counts as lost."""
+"""Seconds of silence after which a stream counts as lost."""
 
 
 class Client(Calls):
-    """Talks to one server.
+    """A client for one server.
 
     Without arguments the server and token come from DANLU_SERVER and DANLU_TOKEN, else from the
-    context that `danlu login` or `danlu up` wrote.
+    context written by `danlu login` or `danlu up`.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Client(Calls):
             server, token, ca_file = where.server, where.token, ca_file or where.ca_file
         self.wire = Wire(server, token, timeout, ca_file)
 
-    # Jobs to their end
+    # Running jobs
 
     def run(
         self,
@@ -62,14 +62,14 @@ class Client(Calls):
         patience: float = 600.0,
         **job: Any,
     ) -> model.Job:
-        """Submits a command, hands its output over as it comes, and gives back the ended job.
+        """Submits a command, passes on its output as it arrives, and returns the ended job.
 
         Other keys of a job file are keywords: `run(["python", "train.py"], gpus=1)`.
         """
         from danlu.sdk.ids import uuid7
 
         words = command if isinstance(command, str) else list(command)
-        # The id is ours: where the answer is lost, sending it again makes no second job.
+        # We choose the id, so that repeating the request after a lost answer creates no second job.
         asked = {"id": uuid7(), **job, "command": words}
         submitted: model.Submitted = persist(lambda: self.submit(asked), patience)
         ref = submitted["jobs"][0]["id"]
@@ -80,7 +80,7 @@ class Client(Calls):
         return self.wait(ref, patience=patience)
 
     def iter_jobs(self, **filters: Any) -> Iterator[model.Job]:
-        """All jobs that fit, page by page; the filters and the order are those of `jobs`."""
+        """All matching jobs, page by page; filters and order as in `jobs`."""
         filters.setdefault("limit", 200)
         while True:
             page = self.jobs(**filters)
@@ -99,7 +99,7 @@ class Client(Calls):
     ) -> model.Job:
         """The job once it has ended, or as it is after `timeout` seconds.
 
-        A server that goes away is waited for, up to `patience` seconds.
+        If the server goes away, waits up to `patience` seconds for it.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -131,12 +131,23 @@ class Client(Calls):
         offset: int | None = None,
         tail: int | None = None,
         follow: bool = False,
+        raw: bool = False,
         patience: float = 600.0,
         on_lost: Callable[[Exception], None] | None = None,
     ) -> Iterator[bytes]:
-        """What the task printed, as it arrives. Goes on by itself after a lost connection."""
+        """The task's output as it arrives. Reconnects after a lost connection.
+
+        `raw`: with the job's secrets, which are masked otherwise.
+        """
         log = self.log_stream(
-            ref, task=task, stream=stream, attempt=attempt, offset=offset, tail=tail, follow=follow
+            ref,
+            task=task,
+            stream=stream,
+            attempt=attempt,
+            offset=offset,
+            tail=tail,
+            follow=follow,
+            raw=raw,
         )
 
         def more() -> bytes:
@@ -155,7 +166,7 @@ class Client(Calls):
         finally:
             log.close()
 
-    # What happens
+    # Events
 
     def event_stream(self, **options: Any) -> EventStream:
         from danlu.sdk.stream import EventStream
@@ -174,10 +185,10 @@ class Client(Calls):
         patience: float = 600.0,
         on_lost: Callable[[Exception], None] | None = None,
     ) -> Iterator[model.StreamEvent]:
-        """What happens to jobs (and nodes), without end; goes on by itself over a lost connection.
+        """Live events of jobs (and nodes), without end; reconnects after a lost connection.
 
-        `after` is the `seq` of the last event that is known: nothing is missed or told twice. With
-        `hello` every connection is told, too; its `reset` says that `after` is not known there.
+        `after` is the `seq` of the last known event: none is missed or repeated. With `hello` every
+        new connection is reported, too; its `reset` means that `after` is unknown to the server.
         """
         stream = self.event_stream(
             jobs=",".join(ref.replace("/", "~") for ref in jobs) if jobs is not None else None,
@@ -205,7 +216,7 @@ class Client(Calls):
         finally:
             stream.close()
 
-    # Into a running task
+    # Commands in a running task
 
     def exec(
         self,
@@ -215,7 +226,7 @@ class Client(Calls):
         task: int = 0,
         tty: tuple[int, int, str] | None = None,
     ) -> Execution:
-        """Runs a command beside a running task. `tty`: rows, columns and the terminal's kind."""
+        """Runs a command beside a running task. `tty`: rows, columns and terminal type."""
         from danlu.sdk.execution import Execution
 
         query: dict[str, Any] = {"task": task, "argv": dumps(list(argv))}
@@ -224,7 +235,7 @@ class Client(Calls):
         return Execution(self._socket(target(f"{job_path(ref)}/exec", query)))
 
     def attach(self, ref: str, *, task: int = 0) -> WebSocket:
-        """The way in to a task's standard input."""
+        """The standard input of a task."""
         return self._socket(target(f"{job_path(ref)}/attach", {"task": task}))
 
     def _socket(self, path: str) -> WebSocket:
@@ -241,15 +252,15 @@ class Client(Calls):
 
     @property
     def scheduling(self) -> Scheduling:
-        """Queues, quotas, nodes taken out, snapshots."""
+        """Queues, quotas, drained nodes, snapshots."""
         from danlu.sdk.scheduling import Scheduling
 
         return Scheduling(self)
 
-    # The place itself
+    # The server itself
 
     def backup(self, *, homes: bool = False) -> Iterator[bytes]:
-        """A backup of everything, as the bytes of one file; raises Lost if it breaks off."""
+        """A backup of everything, as the bytes of one file; raises Lost if it is cut off."""
         from danlu.sdk.download import download
 
         path = target(f"{BASE}/backup", {"homes": True if homes else None})

@@ -1,4 +1,4 @@
-"""Which server to talk to: flags, then the environment, then the context file."""
+"""Which server to use: from flags, then the environment, then the context file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,21 @@ class ContextError(Exception):
 
 
 class Where:
-    """A server and how to be known there."""
+    """A server and the token for it."""
 
-    def __init__(self, server: str, token: str | None, ca_file: str | None, source: str) -> None:
+    def __init__(
+        self,
+        server: str,
+        token: str | None,
+        ca_file: str | None,
+        source: str,
+        token_source: str = "",
+    ) -> None:
         self.server = server
         self.token = token
         self.ca_file = ca_file
-        self.source = source  # what named it: "flags", "environment" or the context's name
+        self.source = source  # "flags", or the context's name
+        self.token_source = token_source  # "--token", "DANLU_TOKEN"; "": the context
 
 
 def context_path() -> str:
@@ -36,7 +44,7 @@ def context_path() -> str:
 
 
 def read_contexts() -> dict[str, Any]:
-    """The whole file; empty when there is none."""
+    """The whole file; empty if there is none."""
     from danlu.sdk.fastjson import loads
 
     path = context_path()
@@ -55,7 +63,7 @@ def read_contexts() -> dict[str, Any]:
 
 
 def write_context(name: str, server: str, token: str | None, ca_file: str | None = None) -> str:
-    """Adds or replaces one context and makes it the current one. Gives back the file's path."""
+    """Adds or replaces a context and makes it current. Returns the file's path."""
     everything = read_contexts()
     entry = {"server": server, "token": token}
     if ca_file:
@@ -66,7 +74,7 @@ def write_context(name: str, server: str, token: str | None, ca_file: str | None
 
 
 def use_context(name: str) -> None:
-    """Makes it the current one. Raises NoServer where there is none of that name."""
+    """Makes it current. Raises NoServer if there is no context of that name."""
     everything = read_contexts()
     if name not in everything["contexts"]:
         raise NoServer(name)
@@ -75,7 +83,7 @@ def use_context(name: str) -> None:
 
 
 def remove_context(name: str) -> None:
-    """Forgets a server and the token for it. Raises NoServer where there is none of that name."""
+    """Removes a server and its token. Raises NoServer if there is no context of that name."""
     everything = read_contexts()
     if name not in everything["contexts"]:
         raise NoServer(name)
@@ -86,7 +94,7 @@ def remove_context(name: str) -> None:
 
 
 def _write(everything: dict[str, Any]) -> str:
-    """Whole or not at all, and for nobody else's eyes. Gives back the file's path."""
+    """Atomic, and readable by the owner only. Returns the file's path."""
     from danlu.sdk.fastjson import dumps
 
     path = context_path()
@@ -106,27 +114,65 @@ def _write(everything: dict[str, Any]) -> str:
 
 
 def find(server: str | None = None, token: str | None = None, name: str | None = None) -> Where:
-    """The server to use. Raises NoServer when nothing names one.
+    """The server to use. Raises NoServer if none is configured.
 
-    A server named by a flag or the environment never gets the token of another one: the context's
-    token is used only with the context's own server.
+    A server given by a flag or the environment never receives another server's token: the context's
+    token is used only with its own server.
     """
     environ = os.environ
     server = server or (None if name else environ.get("DANLU_SERVER"))
+    from_flag = bool(token)
     token = token or (None if name else environ.get("DANLU_TOKEN"))
+    token_source = "--token" if from_flag else "DANLU_TOKEN" if token else ""
     ca_file = environ.get("DANLU_CA_FILE")
     if server and token:
-        return Where(server, token, ca_file, "flags")
-    contexts = read_contexts()["contexts"]
+        return Where(server, token, ca_file, "flags", token_source)
+    everything = read_contexts()
+    contexts, current = everything["contexts"], everything.get("current")
     if server:
-        for known, entry in contexts.items():
-            if isinstance(entry, dict) and entry.get("server") == server:
-                return Where(server, token or entry.get("token"), ca_file, known)
-        return Where(server, token, ca_file, "flags")
-    chosen = name or environ.get("DANLU_CONTEXT") or read_contexts().get("current")
+        known = _context_of(server, contexts, current)
+        if known is None:
+            return Where(server, None, ca_file, "flags")
+        entry = contexts[known]
+        ca_file = ca_file or entry.get("ca_file")
+        return Where(entry["server"], entry.get("token"), ca_file, known)
+    chosen = name or environ.get("DANLU_CONTEXT") or current
     entry = contexts.get(chosen) if isinstance(chosen, str) else None
     if not isinstance(entry, dict) or not isinstance(entry.get("server"), str):
         raise NoServer(chosen or "")
     return Where(
-        entry["server"], token or entry.get("token"), ca_file or entry.get("ca_file"), str(chosen)
+        entry["server"],
+        token or entry.get("token"),
+        ca_file or entry.get("ca_file"),
+        str(chosen),
+        token_source,
     )
+
+
+def _context_of(server: str, contexts: dict[str, Any], current: object) -> str | None:
+    """The context of this server; of several, the current one or else the newest."""
+    known = [
+        name
+        for name, entry in contexts.items()
+        if isinstance(entry, dict)
+        and isinstance(entry.get("server"), str)
+        and _same(server, entry["server"])
+    ]
+    if isinstance(current, str) and current in known:
+        return current
+    return known[-1] if known else None
+
+
+def _same(typed: str, known: str) -> bool:
+    """Whether both name the same server; what is typed may lack the scheme and a slash."""
+    if typed == known:
+        return True
+    typed, known = typed.rstrip("/").lower(), known.rstrip("/").lower()
+    scheme, found, place = known.partition("://")
+    port = {"http": ":80", "https": ":443"}.get(scheme)
+    if not found or port is None:
+        return typed == known
+    wanted, separator, rest = typed.partition("://")
+    if separator and wanted != scheme:
+        return False
+    return (rest if separator else typed).removesuffix(port) == place.removesuffix(port)

@@ -1,4 +1,4 @@
-"""An answer too large to be held: piece by piece, and only whole."""
+"""Downloads too large for memory, in chunks, and only complete ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def download(wire: Wire, method: str, path: str, silence: float = 300.0) -> Iterator[bytes]:
-    """The body's pieces. Raises ApiError where it is refused, Lost where it breaks off."""
+    """The body in chunks. Raises ApiError if refused, Lost if cut off."""
     parser = Parser(method)
     refusal = b""
     link = wire.connect()

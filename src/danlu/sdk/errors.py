@@ -1,4 +1,4 @@
-"""What can go wrong between a client and its server."""
+"""Errors between a client and its server."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ if TYPE_CHECKING:
 
 
 class BadAddress(ValueError):
-    """The server's address cannot be read."""
+    """The server's address is invalid."""
 
 
 class NoServer(Exception):
-    """No server is named anywhere."""
+    """No server is configured."""
 
 
 class Unreachable(OSError):
-    """No connection could be made: nothing was sent."""
+    """No connection: nothing was sent."""
 
     def __init__(self, where: str, cause: str) -> None:
         super().__init__(f"{where}: {cause}")
@@ -25,7 +25,7 @@ class Unreachable(OSError):
 
 
 class Lost(OSError):
-    """The connection ended before the answer was whole: the request may have been carried out."""
+    """The connection ended before the answer was complete: the request may have been processed."""
 
     def __init__(self, where: str, cause: str) -> None:
         super().__init__(f"{where}: {cause}")
@@ -34,11 +34,11 @@ class Lost(OSError):
 
 
 class ProtocolError(Exception):
-    """Something answered that does not speak as a Danlu server does."""
+    """The answer did not come from a Danlu server."""
 
 
 class ApiError(Exception):
-    """The server understood the request and refused it, or failed."""
+    """The server rejected the request, or failed."""
 
     def __init__(
         self,
@@ -54,6 +54,8 @@ class ApiError(Exception):
         self.message_en = message_en
         self.message_zh = message_zh or message_en
         self.details: list[dict[str, Any]] = details or []
+        self.server = ""  # that was asked, where it is known
+        self.token_source = ""  # "--token" or "DANLU_TOKEN"; "": a login
 
     @property
     def passing(self) -> bool:
@@ -61,32 +63,36 @@ class ApiError(Exception):
         return self.status in (429, 502, 503, 504)
 
 
+class NotDanlu(ApiError):
+    """Something else answered: another program at this address, or a proxy before the server."""
+
+
 class NotSignedIn(ApiError):
-    """No token, or one that is not valid (any more)."""
+    """No token, or an invalid one."""
 
 
 class NotAllowed(ApiError):
-    """Known, but not allowed to do this."""
+    """Authenticated, but not allowed."""
 
 
 class NotFound(ApiError):
-    """There is no such thing, or it is not to be seen."""
+    """It does not exist, or is hidden from you."""
 
 
 class Conflict(ApiError):
-    """Not possible in its present state."""
+    """Not possible in its current state."""
 
 
 class Invalid(ApiError):
-    """The request or the job is wrong; `details` name each mistake."""
+    """The request or job is invalid; `details` lists the errors."""
 
 
 class TooMany(ApiError):
-    """Asked too often; a little later it is answered again."""
+    """Too many requests; try again later."""
 
 
 class ServerTrouble(ApiError):
-    """The server failed, or something it needs is away."""
+    """The server failed, or something it needs is unavailable."""
 
 
 def _kind(status: int) -> type[ApiError]:
@@ -120,5 +126,18 @@ def api_error(status: int, body: bytes) -> ApiError:
             str(found.get("message_zh", "")),
             [d for d in details if isinstance(d, dict)] if isinstance(details, list) else None,
         )
+    return _foreign(status, body)
+
+
+def _foreign(status: int, body: bytes) -> ApiError:
+    """An error that Danlu did not write. Pages of HTML are of no use in a terminal."""
     text = body[:300].decode("utf-8", "replace").strip()
-    return _kind(status)(status, f"http_{status}", text or f"HTTP {status}")
+    shown = f"HTTP {status}" if not text or text.startswith(("<", "{", "[")) else text
+    if status == 429 or status >= 500:  # a proxy whose server is away says so
+        return _kind(status)(status, f"http_{status}", shown)
+    return NotDanlu(
+        status,
+        "not_danlu",
+        f"Not a Danlu server: {shown}. Check the address",
+        f"对方不是 Danlu 服务：{shown}。请检查地址",
+    )

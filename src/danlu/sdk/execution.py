@@ -1,4 +1,4 @@
-"""A command that runs beside a task, over a WebSocket."""
+"""A command running beside a task, over a WebSocket."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ INPUT, OUT, ERR, SIZE, EXIT, END_OF_INPUT = 0, 1, 2, 3, 4, 5
 
 
 class Execution:
-    """Feed it input, take its output; `code` is set when the command has ended."""
+    """Send input, receive output; `code` is set when the command has ended."""
 
     def __init__(self, socket: WebSocket) -> None:
         self.socket = socket
         self._early = socket.wait_open()
         self.code: int | None = None
-        self.refusal = ""  # what the server said when it hung up without a code
+        self.refusal = ""  # the server's message if it hung up without a code
 
     def fileno(self) -> int:
         return self.socket.fileno()
@@ -33,7 +33,7 @@ class Execution:
         self.socket.send(bytes((SIZE,)) + dumps({"rows": rows, "cols": cols}).encode())
 
     def read(self) -> list[tuple[int, bytes]] | None:
-        """Reads once: pieces of output as (OUT or ERR, bytes); None when no more can come."""
+        """Reads once: chunks of output as (OUT or ERR, bytes); None at the end."""
         if self.code is not None:
             return None
         if self.socket.closed is not None and not self._early:
@@ -54,11 +54,11 @@ class Execution:
 
     @property
     def has_early(self) -> bool:
-        """Whether output came along with the handshake, which poll() cannot know of."""
+        """Whether output arrived with the handshake, which poll() cannot see."""
         return bool(self._early) or self.socket.closed is not None
 
     def finish(self) -> tuple[int | None, bytes, bytes]:
-        """Ends the input, waits for the end: (code, output, error output)."""
+        """Ends the input and waits for the end: (code, output, error output)."""
         self.end_input()
         out: list[bytes] = []
         err: list[bytes] = []

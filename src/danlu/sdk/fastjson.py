@@ -1,7 +1,7 @@
-"""JSON by the interpreter's own C routines, without the `json` package.
+"""JSON through the interpreter's C routines, without the `json` package.
 
-`json` imports `re` at once, which costs half of what starting Python costs. The C scanner and
-encoder behind it need neither; where an interpreter has none, `json` itself is used.
+`json` imports `re`, which costs half as much as starting Python. The C scanner and encoder do not
+need it; interpreters without them use `json`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _WHITESPACE = " \t\n\r"
 
 
 class _Rules:
-    """What the C scanner reads its settings from."""
+    """The settings the C scanner reads."""
 
     strict = True
     object_hook = None
@@ -50,7 +50,7 @@ def _build() -> tuple[Callable[[str], Any], Callable[[Any], str]]:
         except StopIteration as stop:
             raise ValueError(f"not JSON at character {stop.value}") from None
         except SystemError:
-            # The scanner looks its error type up in `json`, which nobody has imported yet.
+            # The scanner looks up its error type in `json`, which is not imported yet.
             import json
 
             return json.loads(text)
@@ -71,7 +71,7 @@ _read, _write = _build()
 
 
 def loads(text: str | bytes) -> Any:
-    """The value; ValueError when the text is not JSON."""
+    """The value; ValueError if the text is not JSON."""
     return _read(text.decode() if isinstance(text, bytes) else text)
 
 

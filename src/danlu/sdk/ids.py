@@ -1,4 +1,4 @@
-"""Job ids made by the client, so that a submission whose answer was lost can be sent again."""
+"""Job ids chosen by the client, so that a submission can be repeated after a lost answer."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""A log as a stream that knows its place, so that it can go on after a lost connection."""
+"""A log stream that knows its offset, so that it can resume after a lost connection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LogStream:
-    """One stream of one task. Open it, then `pump` whenever its descriptor is readable."""
+    """One stream of one task. Open it, then call `pump` whenever its descriptor is readable."""
 
     def __init__(
         self,
@@ -26,11 +26,12 @@ class LogStream:
         tail: int | None = None,
         limit: int | None = None,
         follow: bool = False,
+        raw: bool = False,
     ) -> None:
         self.task = task
         self.stream = stream
         self.attempt = attempt
-        self.offset = offset or 0  # of the next byte
+        self.offset = offset or 0  # offset of the next byte
         self.size: int | None = None
         self.done = False
         self._wire = wire
@@ -38,19 +39,20 @@ class LogStream:
         self._tail = tail
         self._limit = limit
         self._follow = follow
+        self._raw = raw
         self._link: Connection | None = None
         self._parser = Parser()
         self._refusal = b""
 
     def open(self) -> None:
-        """(Re)connects and asks for what is missing."""
+        """(Re)connects and requests what is missing."""
         self.close()
         head = self.begin()
         self._link = self._wire.connect()
         self._link.send(head)
 
     def begin(self) -> bytes:
-        """The request for what is missing; from here on an answer to it is expected."""
+        """The request for what is missing; resets the parser for its answer."""
         query = {
             "task": self.task,
             "stream": self.stream if self.stream != "out" else None,
@@ -59,6 +61,7 @@ class LogStream:
             "tail": self._tail,
             "limit": self._limit,
             "follow": True if self._follow else None,
+            "raw": True if self._raw else None,
         }
         self._parser, self._refusal = Parser(), b""
         return self._wire.head("GET", target(f"{self._path}/logs", query))
@@ -75,13 +78,13 @@ class LogStream:
             self._link.set_timeout(timeout)
 
     def pump(self) -> bytes:
-        """The next bytes of the log, waiting for at least some. Sets `done` at the end."""
+        """The next bytes of the log; waits for at least one. Sets `done` at the end."""
         if self._link is None:
             raise Lost(self._wire.address.text, "not connected")
         return self.take(self._link.receive())
 
     def take(self, data: bytes) -> bytes:
-        """The log's bytes among those that came; none came: the connection ended."""
+        """The log's bytes among those received; none received: the connection ended."""
         parser = self._parser
         had_head = parser.has_head
         if not data:

@@ -31,7 +31,7 @@ class Attempt(TypedDict, total=False):
     created_at: float
     started_at: float | None
     ended_at: float | None
-    places: list[dict[str, Any]]
+    places: list[Placement]
 
 
 class AuditLine(TypedDict, total=False):
@@ -51,27 +51,14 @@ class AuditPage(TypedDict, total=False):
     next: int | None
 
 
-class CardCount(TypedDict, total=False):
-    """Cards, parts included: total = free + reserved + used + out."""
-
-    total: float
-    free: float
-    reserved: float
-    used: float
-    out: float
-    idle: float
-
-
-class CardHolder(TypedDict, total=False):
-    """A running job that holds what the waiting one needs."""
-
-    ref: str
-    owner: str
-    node: str
-    gpus: list[int]
-    since: float
-    latest_end: float | None
-    expected_end: float | None
+class BrowserSession(TypedDict, total=False):
+    user: str
+    role: str
+    groups: list[str]
+    leads: list[str]
+    scope: str
+    must_change_password: bool
+    csrf_token: str
 
 
 class Cause(TypedDict, total=False):
@@ -83,12 +70,15 @@ class Cause(TypedDict, total=False):
 
 
 class Cluster(TypedDict, total=False):
-    gpus: CardCount
+    gpus: GpuCount
     lent: float
+    drained: list[str]
     models: list[ModelCount]
     nodes: list[NodeCount]
     running: int
     waiting: int
+    engines: list[EngineState]
+    requests: list[UsualRequest]
 
 
 class Conversion(TypedDict, total=False):
@@ -102,8 +92,28 @@ class ConvertedJob(TypedDict, total=False):
     yaml: str
 
 
+class EarlierRun(TypedDict, total=False):
+    """The run after which a job was queued again."""
+
+    started_at: float | None
+    ended_at: float
+    ran: float
+    reason: str | None
+    reason_en: str
+    reason_zh: str
+
+
 class Ended(TypedDict, total=False):
     ended: int
+
+
+class EngineState(TypedDict, total=False):
+    name: str
+    places: bool
+    nodes: int
+    away_since: float | None
+    problem: str
+    unknown: int
 
 
 class Event(TypedDict, total=False):
@@ -136,6 +146,44 @@ class Gpu(TypedDict, total=False):
     jobs: list[str]
     owner: str | None
     since: float | None
+    ends: float | None
+    kept_for: str | None
+    note: str
+    busy: float | None
+    memory_used: int | None
+    idle_since: float | None
+
+
+class GpuCount(TypedDict, total=False):
+    """GPUs, parts included: total = free + reserved + used + out + outside + unknown."""
+
+    total: float
+    free: float
+    reserved: float
+    used: float
+    out: float
+    outside: float
+    unknown: float
+    idle: float
+    draining: float
+
+
+class GpuHolder(TypedDict, total=False):
+    """A running job that holds what the waiting one needs."""
+
+    ref: str
+    owner: str
+    node: str
+    gpus: list[int]
+    since: float
+    latest_end: float | None
+    expected_end: float | None
+
+
+class GpuSeries(TypedDict, total=False):
+    index: int
+    values: dict[str, float]
+    series: list[MetricSeries]
 
 
 class GpuSummary(TypedDict, total=False):
@@ -159,6 +207,13 @@ class Group(TypedDict, total=False):
 
 class GroupList(TypedDict, total=False):
     groups: list[Group]
+
+
+class GroupUsage(TypedDict, total=False):
+    since: float
+    whole: bool
+    gpu_seconds: float
+    members: list[MemberUsage]
 
 
 class HandOver(TypedDict, total=False):
@@ -214,6 +269,8 @@ class Job(TypedDict, total=False):
     task_count: int
     command: str
     retries_left: int
+    unknown_since: float | None
+    before: EarlierRun | None
 
 
 class JobDetail(TypedDict, total=False):
@@ -248,11 +305,20 @@ class JobDetail(TypedDict, total=False):
     task_count: int
     command: str
     retries_left: int
+    unknown_since: float | None
+    before: EarlierRun | None
     spec: dict[str, Any]
     tasks: list[Task]
     attempts: list[Attempt]
     doing_en: str
     doing_zh: str
+
+
+class JobMetrics(TypedDict, total=False):
+    since: float
+    step: float
+    series: list[MetricSeries]
+    tasks: list[TaskUsage]
 
 
 class JobPage(TypedDict, total=False):
@@ -275,6 +341,8 @@ class Match(TypedDict, total=False):
 class Matches(TypedDict, total=False):
     matches: list[Match]
     more: bool
+    next_offset: int | None
+    next_line: int | None
 
 
 class Member(TypedDict, total=False):
@@ -283,9 +351,26 @@ class Member(TypedDict, total=False):
     joined_at: float
 
 
+class MemberUsage(TypedDict, total=False):
+    user: str
+    jobs: int
+    gpu_seconds: float
+    days: list[float]
+
+
 class Merged(TypedDict, total=False):
     jobs: int
     queue: Queue
+
+
+class MetricSeries(TypedDict, total=False):
+    """One value for each step; null where nothing was measured."""
+
+    name: str
+    unit: str
+    mean: list[float | None]
+    min: list[float | None] | None
+    max: list[float | None] | None
 
 
 class ModelCount(TypedDict, total=False):
@@ -294,7 +379,10 @@ class ModelCount(TypedDict, total=False):
     reserved: float
     used: float
     out: float
+    outside: float
+    unknown: float
     idle: float
+    draining: float
     model: str
 
 
@@ -328,6 +416,7 @@ class Node(TypedDict, total=False):
     name: str
     up: bool
     drained: bool
+    drain_reason: str
     labels: list[str]
     address: str
     cpus: float
@@ -336,6 +425,8 @@ class Node(TypedDict, total=False):
     memory_free: int
     gpus: list[Gpu]
     note: str
+    engine: str
+    unknown_since: float | None
 
 
 class NodeCount(TypedDict, total=False):
@@ -344,7 +435,10 @@ class NodeCount(TypedDict, total=False):
     reserved: float
     used: float
     out: float
+    outside: float
+    unknown: float
     idle: float
+    draining: float
     node: str
 
 
@@ -363,6 +457,14 @@ class NodeList(TypedDict, total=False):
     nodes: list[Node]
 
 
+class NodeMetrics(TypedDict, total=False):
+    since: float
+    step: float
+    values: dict[str, float]
+    series: list[MetricSeries]
+    gpus: list[GpuSeries]
+
+
 class Note(TypedDict, total=False):
     en: str
     zh: str
@@ -379,6 +481,14 @@ class Person(TypedDict, total=False):
     must_change_password: bool
 
 
+class Placement(TypedDict, total=False):
+    task: int
+    node: str
+    gpus: list[int]
+    share: int
+    ports: list[int]
+
+
 class Preview(TypedDict, total=False):
     spec: dict[str, Any]
     why: Why
@@ -386,6 +496,7 @@ class Preview(TypedDict, total=False):
 
 class Queue(TypedDict, total=False):
     name: str
+    engine: str
     nodes: list[str]
     order: str
     place: str
@@ -395,6 +506,9 @@ class Queue(TypedDict, total=False):
     lend: bool
     reclaim: bool
     consolidate: bool
+    preempt: str
+    priority: int
+    weight: float | None
     declared: str
     merged: list[str]
     waiting: int
@@ -422,6 +536,12 @@ class QuotaView(TypedDict, total=False):
     used_models: dict[str, float]
     used_cpus: float
     used_memory: int
+    warnings: list[QuotaWarning]
+
+
+class QuotaWarning(TypedDict, total=False):
+    en: str
+    zh: str
 
 
 class SecretNames(TypedDict, total=False):
@@ -439,6 +559,7 @@ class Server(TypedDict, total=False):
     database_ok: bool
     database_problem_en: str
     database_problem_zh: str
+    disk_full_since: float | None
 
 
 class SignedUp(TypedDict, total=False):
@@ -451,6 +572,18 @@ class SnapshotFile(TypedDict, total=False):
     version: int
     snapshot: dict[str, Any]
     policy: dict[str, Any]
+
+
+class SshKey(TypedDict, total=False):
+    id: str
+    label: str
+    fingerprint: str
+    key: str
+    created_at: float
+
+
+class SshKeyList(TypedDict, total=False):
+    keys: list[SshKey]
 
 
 class StreamEvent(TypedDict, total=False):
@@ -495,6 +628,17 @@ class Task(TypedDict, total=False):
     phase: str
     exit_code: int | None
     signal: int | None
+
+
+class TaskUsage(TypedDict, total=False):
+    task: int
+    at: float
+    values: dict[str, float]
+
+
+class Ticket(TypedDict, total=False):
+    ticket: str
+    expires_in: float
 
 
 class Token(TypedDict, total=False):
@@ -544,8 +688,19 @@ class UserWithPassword(TypedDict, total=False):
     password: str
 
 
+class UsualRequest(TypedDict, total=False):
+    """What tasks often ask for."""
+
+    gpus: float
+    model: str | None
+    cpus: float
+    memory: int
+    count: int
+
+
 class Version(TypedDict, total=False):
     version: str
+    demo: bool
 
 
 class Volume(TypedDict, total=False):
@@ -561,10 +716,36 @@ class Volume(TypedDict, total=False):
     source: str | None
     groups: list[str] | None
     users: list[str] | None
+    warning_en: str
+    warning_zh: str
 
 
 class VolumeList(TypedDict, total=False):
     volumes: list[Volume]
+
+
+class WaitingJob(TypedDict, total=False):
+    place: int
+    id: str
+    ref: str
+    owner: str
+    queue: str
+    tasks: int
+    gpus: int
+    gpu_model: str | None
+    submitted_at: float
+    eta: float | None
+    eta_p90: float | None
+    eta_basis: str | None
+    cause: str | None
+    cause_en: str
+    cause_zh: str
+
+
+class WaitingList(TypedDict, total=False):
+    at: float
+    waiting: int
+    jobs: list[WaitingJob]
 
 
 class WhatIf(TypedDict, total=False):
@@ -580,6 +761,7 @@ class WhatIf(TypedDict, total=False):
     numbers: dict[str, Any]
     nodes: list[str]
     at: float | None
+    change: dict[str, Any]
 
 
 class Why(TypedDict, total=False):
@@ -602,9 +784,10 @@ class Why(TypedDict, total=False):
     advice_zh: str
     evidence: list[str]
     more_nodes: int
-    holders: list[CardHolder]
+    holders: list[GpuHolder]
     clear: list[str]
     clear_en: str
     clear_zh: str
     suggestions: list[WhatIf]
-    places: list[dict[str, Any]]
+    places: list[Placement]
+    before: EarlierRun | None

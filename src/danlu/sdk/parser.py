@@ -1,6 +1,6 @@
-"""HTTP/1.1 answers, read without any input or output of its own.
+"""A parser for HTTP/1.1 responses, without I/O.
 
-So the same code serves a call that blocks and a loop that waits for many streams at once.
+So the same code serves blocking calls and a loop over many streams.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ HEAD_LIMIT = 64 * 1024
 
 
 class Parser:
-    """One answer, fed as bytes arrive. `feed` gives back the body's bytes."""
+    """One response, fed as bytes arrive. `feed` returns the body's bytes."""
 
     def __init__(self, method: str = "GET") -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
         self.done = False
         self.keep_alive = True
-        self.rest = b""  # what followed the answer
+        self.rest = b""  # what followed the response
         self._bodyless = method == "HEAD"
         self._held = b""
         self._left: int | None = 0  # bytes left of the body or chunk; None: until the end
@@ -47,7 +47,7 @@ class Parser:
         return body
 
     def feed_end(self) -> bool:
-        """The connection ended; whether the answer is whole."""
+        """The connection ended; returns whether the response is complete."""
         if self.has_head and self._left is None and not self._chunked:
             self.done = True
             self.keep_alive = False

@@ -1,4 +1,4 @@
-"""Asking again while a server is away."""
+"""Retries while a server is away."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEFAULT = 600.0
-"""Seconds after which a server that does not come back is given up."""
+"""Seconds after which to give up on a server that does not come back."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 
@@ -27,7 +27,7 @@ def persist(
     patience: float = DEFAULT,
     on_lost: Callable[[Exception], None] | None = None,
 ) -> Any:
-    """Asks until there is an answer; a server that is away is tried again, ever more slowly."""
+    """Retries until there is an answer, with growing pauses."""
     pause = FIRST_PAUSE
     end: float | None = None
     while True:

@@ -1,6 +1,6 @@
 """Accounts, groups, tokens, invitations and the audit log: `client.people`.
 
-`async_people` is made from this file by `scripts/docs`.
+`async_people` is generated from this file by `scripts/docs`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from danlu.sdk import model
     from danlu.sdk.calls import Calls
 
-LONG = 3600.0  # seconds; handing over may have many files to go through
+LONG = 3600.0  # seconds; a transfer may involve many files
 
 
 class People:
-    """All that is about people."""
+    """Everything about people."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -28,7 +28,7 @@ class People:
     # Accounts
 
     def users(self, *, status: str | None = None, group: str | None = None) -> list[model.User]:
-        """Those one may see: an admin all, a leader the group's, others themselves."""
+        """The accounts you may see: all for an admin, their group's for a leader, else your own."""
         found = self._do("GET", target("/users", {"status": status, "group": group}))
         answer: list[model.User] = found["users"]
         return answer
@@ -38,8 +38,9 @@ class People:
         return answer
 
     def add_user(self, name: str, **values: Any) -> model.UserWithPassword:
-        """`values`: full_name, role, groups, leads, uid, gid, trusted. The answer holds a one-time
-        password, shown this once."""
+        """`values`: full_name, role, groups, leads, uid, gid, trusted. The answer contains a
+        one-time password, shown only once.
+        """
         answer: model.UserWithPassword = self._do("POST", "/users", {"name": name, **values})
         return answer
 
@@ -49,7 +50,7 @@ class People:
         return answer
 
     def disable_user(self, name: str, *, stop_jobs: bool = False) -> model.User:
-        """Shuts somebody out at once."""
+        """Takes effect at once."""
         path, order = f"/users/{segment(name)}/disable", {"stop_jobs": stop_jobs}
         answer: model.User = self._do("POST", path, order)
         return answer
@@ -59,17 +60,17 @@ class People:
         return answer
 
     def reset_password(self, name: str) -> model.UserWithPassword:
-        """A one-time password for one who forgot theirs."""
+        """Sets a one-time password for someone who forgot theirs."""
         answer: model.UserWithPassword = self._do("POST", f"/users/{segment(name)}/password", {})
         return answer
 
     def remove_user(self, name: str) -> model.User:
-        """For good; the name is never given again."""
+        """Permanent; the name is never reused."""
         answer: model.User = self._do("DELETE", f"/users/{segment(name)}")
         return answer
 
     def hand_over(self, name: str, to: str) -> model.HandOver:
-        """Ended jobs and files of somebody who was disabled or removed go to somebody else."""
+        """Transfers ended jobs and files of a disabled or removed user to another."""
         path = f"/users/{segment(name)}/hand-over"
         answer: model.HandOver = self._do("POST", path, {"to": to}, LONG)
         return answer
@@ -77,7 +78,7 @@ class People:
     # Groups
 
     def groups(self) -> list[model.Group]:
-        """One's own; an admin sees all."""
+        """Your groups; an admin sees all."""
         answer: list[model.Group] = self._do("GET", "/groups")["groups"]
         return answer
 
@@ -98,9 +99,14 @@ class People:
         return answer
 
     def put_member(self, group: str, user: str, leader: bool | None = None) -> model.Group:
-        """Takes somebody in; `leader` says whether they lead (None: as it was)."""
+        """For admins: adds a member; `leader` sets whether they lead (None: unchanged)."""
         path = f"/groups/{segment(group)}/members/{segment(user)}"
         answer: model.Group = self._do("PUT", path, {"leader": leader})
+        return answer
+
+    def join(self, code: str) -> model.Group:
+        """Joins the group an invitation is for."""
+        answer: model.Group = self._do("POST", "/groups/join", {"code": code})
         return answer
 
     def remove_member(self, group: str, user: str) -> model.Group:
@@ -118,7 +124,7 @@ class People:
     def make_token(
         self, label: str = "", *, scope: str = "all", expires_in: float | None = None
     ) -> model.NewToken:
-        """`scope`: all, or read. The answer's `token` is shown this once."""
+        """`scope`: all, or read. The answer's `token` is shown only once."""
         order: dict[str, Any] = {"label": label, "scope": scope}
         if expires_in is not None:
             order["expires_in"] = expires_in
@@ -134,14 +140,14 @@ class People:
         return answer
 
     def end_sessions(self) -> int:
-        """Signs out everywhere else."""
+        """Ends all your other sessions."""
         return int(self._do("DELETE", "/sessions")["ended"])
 
     def logout(self) -> None:
-        """Ends the token this client uses."""
+        """Revokes the token this client uses."""
         self._do("POST", "/logout", {})
 
-    # Coming in
+    # Signing up
 
     def sign_up(self, name: str, password: str, **values: Any) -> model.SignedUp:
         """`values`: code (of an invitation), or group and note; full_name."""
@@ -150,7 +156,7 @@ class People:
         return answer
 
     def requests(self) -> list[model.Applicant]:
-        """Those one may decide on."""
+        """The requests you may decide on."""
         answer: list[model.Applicant] = self._do("GET", "/requests")["requests"]
         return answer
 
@@ -174,7 +180,7 @@ class People:
         expires_in: float | None = None,
         note: str = "",
     ) -> model.NewInvite:
-        """The answer's `code` is shown this once."""
+        """The answer's `code` is shown only once."""
         order: dict[str, Any] = {"group": group, "uses": uses, "note": note}
         if expires_in is not None:
             order["expires_in"] = expires_in
@@ -197,7 +203,7 @@ class People:
         limit: int | None = None,
         before: int | None = None,
     ) -> model.AuditPage:
-        """Who did what to what, when and from where; newest first. For admins."""
+        """Who did what, when and from where; newest first. For admins."""
         query = {
             "actor": actor,
             "act": act,
@@ -209,7 +215,7 @@ class People:
         answer: model.AuditPage = self._do("GET", target("/audit", query))
         return answer
 
-    # Beneath
+    # Internals
 
     def _do(
         self,
@@ -219,7 +225,8 @@ class People:
         timeout: float | None = None,
     ) -> Any:
         body = None if values is None else dumps(values).encode()
-        # Made twice, an account or a token is not the same: only what names its thing is repeated.
+        # Creating an account or token is not idempotent; only requests that name their object are
+        # retried.
         again = method in ("GET", "PUT", "PATCH")
         answer = self._calls._ask(method, BASE + path, body, timeout=timeout, repeatable=again)
         return as_json(answer)

@@ -1,4 +1,4 @@
-"""What happens, as server-sent events: a stream that knows its place and goes on behind it."""
+"""Server-sent events: a stream that knows its position and resumes after it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LONGEST = 64 * 1024 * 1024
 
 
 class Blocks:
-    """Server-sent events out of bytes as they arrive."""
+    """Parses server-sent events from bytes as they arrive."""
 
     def __init__(self) -> None:
         self.last_id: str | None = None
         self._held = b""
 
     def feed(self, data: bytes) -> list[tuple[str, str]]:
-        """Whole events: (kind, data). Comments and bare ids are taken note of, not given back."""
+        """Complete events: (kind, data). Comments and bare ids are recorded, not returned."""
         *blocks, self._held = (self._held + data.replace(b"\r\n", b"\n")).split(b"\n\n")
         if len(self._held) > LONGEST:
             raise ProtocolError("an event without end")
@@ -47,7 +47,7 @@ class Blocks:
 
 
 class EventStream:
-    """Open it, then `pump` whenever its descriptor is readable."""
+    """Open it, then call `pump` whenever its descriptor is readable."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class EventStream:
         after: int | None = None,
         beat: float | None = None,
     ) -> None:
-        self.after = after  # the last event that is known
+        self.after = after  # seq of the last known event
         self._wire = wire
         self._path = f"{base}/stream"
         self._query = {
@@ -77,14 +77,14 @@ class EventStream:
         self._refusal = b""
 
     def open(self) -> None:
-        """(Re)connects and asks for what comes behind the last event."""
+        """(Re)connects and requests what follows the last event."""
         self.close()
         head = self.begin()
         self._link = self._wire.connect()
         self._link.send(head)
 
     def begin(self) -> bytes:
-        """The request for what comes next; from here on an answer to it is expected."""
+        """The request for what follows; resets the parser for its answer."""
         self._parser, self._blocks, self._refusal = Parser(), Blocks(), b""
         path = target(self._path, {**self._query, "after": self.after})
         return self._wire.head("GET", path)
@@ -101,13 +101,15 @@ class EventStream:
             self._link.set_timeout(timeout)
 
     def pump(self) -> list[model.StreamEvent]:
-        """What came, waiting for at least a sign of life. Raises Lost when the connection ends."""
+        """Received events; waits for at least a keep-alive. Raises Lost when the connection
+        ends.
+        """
         if self._link is None:
             raise Lost(self._wire.address.text, "not connected")
         return self.take(self._link.receive())
 
     def take(self, data: bytes) -> list[model.StreamEvent]:
-        """The events in the bytes that came; no bytes: the connection ended."""
+        """The events in the bytes received; no bytes: the connection ended."""
         where, parser = self._wire.address.text, self._parser
         body = parser.feed(data) if data else b""
         over = parser.feed_end() if not data else parser.done

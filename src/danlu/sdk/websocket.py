@@ -18,7 +18,7 @@ _LARGEST = 16 * 1024 * 1024
 
 
 def frame(opcode: int, payload: bytes, mask: bytes | None = None) -> bytes:
-    """One whole message as a client sends it (masked, as the protocol wants)."""
+    """A complete message as a client sends it (masked, as the protocol requires)."""
     mask = os.urandom(4) if mask is None else mask
     size = len(payload)
     if size < 126:
@@ -37,7 +37,7 @@ def _masked(payload: bytes, mask: bytes) -> bytes:
 
 
 class FrameReader:
-    """Frames out of bytes as they arrive."""
+    """Parses frames from bytes as they arrive."""
 
     def __init__(self) -> None:
         self._held = b""
@@ -45,7 +45,7 @@ class FrameReader:
         self._parts: list[bytes] = []
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Whole messages (opcode, payload), control frames among them."""
+        """Complete messages (opcode, payload), including control frames."""
         data = self._held + data if self._held else data
         found: list[tuple[int, bytes]] = []
         at = 0
@@ -82,7 +82,7 @@ class FrameReader:
 
 
 class WebSocket:
-    """A connection that opens when the server says so, which may be much later.
+    """A connection that opens when the server accepts it, which may be much later.
 
     A loop calls `pump` when the descriptor is readable and `flush` when it is writable; others call
     `wait_open`, then `send` and `receive`.
@@ -90,7 +90,7 @@ class WebSocket:
 
     def __init__(self, wire: Wire, path: str) -> None:
         self.is_open = False
-        self.closed: tuple[int, str] | None = None  # code and words of the server's close
+        self.closed: tuple[int, str] | None = None  # code and reason of the server's close
         self._where = wire.address.text
         self._reader = FrameReader()
         self._parser = Parser()
@@ -115,18 +115,18 @@ class WebSocket:
         return self._link.fileno()
 
     def wait_open(self) -> list[bytes]:
-        """Waits for the server to agree; gives back what came along with that."""
+        """Waits for the server to accept; returns what arrived with that."""
         messages: list[bytes] = []
         while not self.is_open and self.closed is None:
             messages += self.pump()
         return messages
 
     def send(self, payload: bytes, opcode: int = BINARY) -> None:
-        """Sends a whole message, waiting as long as that takes."""
+        """Sends a complete message, blocking."""
         self._link.send(frame(opcode, payload))
 
     def queue(self, payload: bytes, opcode: int = BINARY) -> None:
-        """Leaves a message to `flush`."""
+        """Queues a message for `flush`."""
         self._outgoing += frame(opcode, payload)
 
     @property
@@ -134,13 +134,13 @@ class WebSocket:
         return bool(self._outgoing)
 
     def flush(self) -> None:
-        """Sends what the connection takes at once."""
+        """Sends what the connection accepts without blocking."""
         if self._outgoing:
             sent = self._link.send_some(self._outgoing)
             self._outgoing = self._outgoing[sent:]
 
     def receive(self) -> list[bytes] | None:
-        """The next messages, waiting for at least one; None once the server has closed."""
+        """The next messages; waits for at least one; None once the server has closed."""
         while self.closed is None:
             messages = self.pump()
             if messages:
@@ -148,7 +148,7 @@ class WebSocket:
         return None
 
     def pump(self) -> list[bytes]:
-        """Reads once; gives the whole messages so far. Raises Lost, or ApiError when refused."""
+        """Reads once; returns complete messages. Raises Lost, or ApiError if refused."""
         data = self._link.receive()
         if not data and not (self._parser.has_head and self._parser.feed_end()):
             raise Lost(self._where, "the connection ended")
@@ -196,13 +196,13 @@ class WebSocket:
 
 
 def accept_key(key: bytes) -> str:
-    """What a server that understood our key answers."""
+    """The expected Sec-WebSocket-Accept value."""
     return b2a_base64(_sha1(key + _GUID), newline=False).decode()
 
 
 def _sha1(data: bytes) -> bytes:
     try:
-        # hashlib brings OpenSSL along, for one hash.
+        # hashlib would load OpenSSL, for one hash.
         from _sha1 import sha1  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         from hashlib import sha1

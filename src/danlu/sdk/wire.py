@@ -1,6 +1,6 @@
-"""HTTP/1.1 over one socket: what a client needs and no more.
+"""A minimal HTTP/1.1 client over one socket.
 
-The standard library's clients cost two to three times what starting Python costs; a command that
+The standard library's clients cost two to three times as much as starting Python; a command that
 lists jobs should not.
 """
 
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import _socket
     import ssl
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 RECEIVE = 256 * 1024
@@ -22,29 +22,30 @@ _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 
 
 def quote(text: str) -> str:
-    """Percent-encoding for a value of a query."""
+    """Percent-encodes a query value."""
     raw = text.encode("utf-8", "surrogatepass")
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in raw)
 
 
 def segment(name: str) -> str:
-    """A name as one step of a path; one that would lead elsewhere is refused before it is sent.
+    """A name as one path segment; names that would lead elsewhere are refused.
 
-    Encoding a slash or two points helps nothing: servers and proxies decode them before they look
-    where a path leads. Raises Invalid.
+    Encoding a slash or two dots does not help: servers and proxies decode them before resolving the
+    path. Raises Invalid.
     """
     if name in ("", ".", "..") or "/" in name:
         raise Invalid(
             422,
             "not_a_name",
-            f"{name[:40]!r} is not a name; one is not empty, holds no '/' and is not '.' or '..'",
+            f"{name[:40]!r} is not a valid name; it must not be empty, contain '/', or be '.' or "
+            "'..'",
             f"{name[:40]!r} 不是名称；名称不能为空，不含 '/'，也不是 '.' 或 '..'",
         )
     return quote(name)
 
 
 def target(path: str, query: Mapping[str, Any] | None = None) -> str:
-    """Path and query; None is left out, booleans are true and false, lists repeat their name."""
+    """Path and query; None is omitted, booleans are true and false, lists repeat their name."""
     parts = [
         f"{name}={quote(('true' if each else 'false') if isinstance(each, bool) else str(each))}"
         for name, value in (query or {}).items()
@@ -89,7 +90,7 @@ class Connection:
             raise Lost(self.address.text, cause(error)) from None
 
     def send_some(self, data: bytes) -> int:
-        """Sends what is taken without waiting, possibly nothing."""
+        """Sends what is accepted without blocking, possibly nothing."""
         timeout = self._link.gettimeout()
         self._link.settimeout(0)
         try:
@@ -102,10 +103,10 @@ class Connection:
             self._link.settimeout(timeout)
 
     def receive(self) -> bytes:
-        """What is there, waiting for at least one byte; b"" at the end."""
+        """Available bytes; waits for at least one; b"" at the end."""
         try:
             data = self._link.recv(RECEIVE)
-            # A TLS record may be decoded already while the socket itself looks idle to poll().
+            # A TLS record may be decoded already while the socket looks idle to poll().
             while data and self.address.tls and self._link.pending():  # type: ignore[attr-defined]
                 data += self._link.recv(RECEIVE)
         except OSError as error:
@@ -117,7 +118,7 @@ class Connection:
 
 
 class Answer:
-    """A whole answer."""
+    """A complete response."""
 
     def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.status = status
@@ -126,7 +127,7 @@ class Answer:
 
 
 class Wire:
-    """Requests to one server over one kept connection; streams get connections of their own."""
+    """Requests to one server over one kept-alive connection; streams get their own connections."""
 
     def __init__(
         self,
@@ -140,7 +141,9 @@ class Wire:
         self.token = token
         self.timeout = timeout
         self.ca_file = ca_file
-        self.language = ""  # of the few answers that have room for one only: zh, else en
+        self.on_disk_full: Callable[[str], None] | None = None  # gets the time, in seconds
+        self.language = ""  # zh or en, for the few answers in only one language
+        self.demo = False  # whether the server said that its data is made up
         self._agent = agent
         self._kept: Connection | None = None
 
@@ -161,7 +164,7 @@ class Wire:
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
         text = "\r\n".join(lines)
         if text.count("\n") != len(lines) - 1 or not text.isascii():
-            raise ProtocolError("a header or path holds a character that HTTP does not allow")
+            raise ProtocolError("a header or path contains a character that HTTP does not allow")
         return (text + "\r\n\r\n").encode("ascii")
 
     def call(
@@ -173,9 +176,10 @@ class Wire:
         timeout: float | None = None,
         repeatable: bool = True,
     ) -> Answer:
-        """One request, one whole answer.
+        """One request, one complete answer.
 
-        A kept connection that the server has closed is replaced once, if asking again is safe.
+        A kept-alive connection that the server has closed is replaced once, if repeating the
+        request is safe.
         """
         headers = {}
         if body is not None or method == "POST":
@@ -202,7 +206,8 @@ class Wire:
             try:
                 link.send(message)
             except Lost:
-                # A server that refuses a large body answers and hangs up while we still send.
+                # A server that refuses a large body answers and hangs up while we are still
+                # sending.
                 sent = False
             while not parser.done:
                 data = link.receive()
@@ -212,10 +217,14 @@ class Wire:
         except BaseException:
             link.close()
             raise
+        self.demo = "danlu-demo" in parser.headers
         if sent and parser.keep_alive:
             self._kept = link
         else:
             link.close()
+        full_since = parser.headers.get("x-danlu-disk-full-since")
+        if full_since is not None and self.on_disk_full is not None:
+            self.on_disk_full(full_since)
         return Answer(parser.status, parser.headers, b"".join(parts))
 
     def close(self) -> None:

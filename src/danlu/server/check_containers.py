@@ -1,4 +1,4 @@
-"""What `danlu check` says of containers and of where their images come from."""
+"""The part of `danlu check` about containers and registries."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ from collections.abc import Iterator
 
 from danlu.engines.local.config import ContainerConfig
 from danlu.engines.local.container.runtimes import Runtime, Search
+from danlu.spec.text import Text
 
-Line = tuple[str, str, str, str]  # what, verdict, en, zh
+Line = tuple[str, str, Text]  # what, verdict, why
 
 
-def containers(search: Search, config: ContainerConfig, real_cards: bool) -> Iterator[Line]:
+def containers(search: Search, config: ContainerConfig, real_gpus: bool) -> Iterator[Line]:
     runtime = search.runtime
     if runtime is None:
-        yield "containers", "no", search.en, search.zh
+        yield "containers", "no", search.missing
         return
     name = f"{runtime.kind} {runtime.version}"
     yield (
         "containers",
         "yes",
-        f"{name} answers at {runtime.socket}: jobs may name an image",
-        f"{name} 在 {runtime.socket} 响应：任务可以指定镜像",
+        Text(
+            f"{name} answers at {runtime.socket}: jobs can use images",
+            f"{name} 在 {runtime.socket} 响应：任务可以使用镜像",
+        ),
     )
     yield from _restarts(runtime)
     yield from _limits(runtime)
-    if real_cards:
-        yield _cards(runtime)
+    if real_gpus:
+        yield _gpus(runtime)
     yield from _plain_http(runtime, config)
     yield from _passwords(config)
 
@@ -39,53 +42,65 @@ def _restarts(runtime: Runtime) -> Iterator[Line]:
         yield (
             "live-restore",
             "yes",
-            "Containers go on when Docker is restarted or updated",
-            "重启或升级 Docker 时容器继续运行",
+            Text(
+                "Containers keep running when Docker is restarted or upgraded",
+                "重启或升级 Docker 时容器继续运行",
+            ),
         )
         return
     yield (
         "live-restore",
         "partly",
-        "Off: when Docker is restarted its containers end, and Danlu runs their jobs again from "
-        'the start. Write "live-restore": true into /etc/docker/daemon.json, then systemctl '
-        "reload docker",
-        "未开启：重启 Docker 会结束容器，Danlu 会从头重新运行这些任务。在 /etc/docker/daemon.json "
-        '中写入 "live-restore": true，然后 systemctl reload docker',
+        Text(
+            "Off: restarting Docker ends its containers, and Danlu runs their jobs again from the "
+            'start. Set "live-restore": true in /etc/docker/daemon.json, then systemctl reload '
+            "docker",
+            "未开启：重启 Docker 会结束容器，Danlu 会从头重新运行这些任务。在 "
+            '/etc/docker/daemon.json 中写入 "live-restore": true，然后 systemctl reload docker',
+        ),
     )
 
 
 def _limits(runtime: Runtime) -> Iterator[Line]:
-    lacking = sorted({"memory", "cpu"} - runtime.limits)
+    lacking = sorted({"memory", "cpu", "pids"} - runtime.limits)
     if lacking:
         names = ", ".join(lacking)
         yield (
             "limits",
             "partly",
-            f"Containers cannot be limited in: {names}. Without root this needs cgroup v2 and "
-            "systemd's delegation (Delegate=cpu memory pids)",
-            f"无法限制容器的：{names}。没有 root 时需要 cgroup v2 和 systemd 委派"
-            "（Delegate=cpu memory pids）",
+            Text(
+                f"Container limits not available: {names}. Without root they need cgroup v2 and "
+                "systemd delegation (Delegate=cpu memory pids)",
+                f"无法限制容器的：{names}。没有 root 时需要 cgroup v2 和 systemd 委派"
+                "（Delegate=cpu memory pids）",
+            ),
         )
 
 
-def _cards(runtime: Runtime) -> Line:
+def _gpus(runtime: Runtime) -> Line:
     if runtime.gpus:
         how = {"nvidia": "NVIDIA's runtime", "cdi": "CDI"}[runtime.gpus]
         zh = {"nvidia": "NVIDIA 运行时", "cdi": "CDI"}[runtime.gpus]
-        return "cards", "yes", f"Containers get their cards by {how}", f"容器通过 {zh} 获得显卡"
+        return (
+            "gpus",
+            "yes",
+            Text(f"Containers get their GPUs through {how}", f"容器通过 {zh} 获得显卡"),
+        )
     setup = "nvidia-ctk runtime configure --runtime=docker"
     if runtime.kind == "podman":
         setup = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
     return (
-        "cards",
+        "gpus",
         "no",
-        f"Containers get no cards: install nvidia-container-toolkit, then {setup}",
-        f"容器无法使用显卡：请安装 nvidia-container-toolkit，然后执行 {setup}",
+        Text(
+            f"Containers get no GPUs: install nvidia-container-toolkit, then {setup}",
+            f"容器无法使用显卡：请安装 nvidia-container-toolkit，然后执行 {setup}",
+        ),
     )
 
 
 def _plain_http(runtime: Runtime, config: ContainerConfig) -> Iterator[Line]:
-    """Podman is told with each pull; Docker only believes its own configuration."""
+    """Podman is told with each pull; Docker only uses its own configuration."""
     if runtime.kind != "docker":
         return
     for registry in config.registries:
@@ -94,11 +109,13 @@ def _plain_http(runtime: Runtime, config: ContainerConfig) -> Iterator[Line]:
             yield (
                 f"registry {host}",
                 "no",
-                f'Docker does not talk plain HTTP to it: add "{host}" to insecure-registries in '
-                "/etc/docker/daemon.json, then systemctl reload docker",
-                "Docker 不会用 HTTP 访问它：在 /etc/docker/daemon.json 的 insecure-registries "
-                f'中加入 "{host}"，'
-                "然后 systemctl reload docker",
+                Text(
+                    f'Docker does not use plain HTTP for it: add "{host}" to insecure-registries '
+                    "in /etc/docker/daemon.json, then systemctl reload docker",
+                    "Docker 不会用 HTTP 访问它：在 /etc/docker/daemon.json 的 insecure-registries "
+                    f'中加入 "{host}"，'
+                    "然后 systemctl reload docker",
+                ),
             )
 
 
@@ -109,13 +126,14 @@ def _passwords(config: ContainerConfig) -> Iterator[Line]:
             yield (
                 f"registry {registry.host}",
                 "no",
-                f"Its password_file {file} cannot be read",
-                f"无法读取它的 password_file {file}",
+                Text(
+                    f"Its password_file {file} cannot be read", f"无法读取它的 password_file {file}"
+                ),
             )
 
 
 def _is_here(host: str) -> bool:
-    """Docker takes plain HTTP from this machine itself."""
+    """Docker accepts plain HTTP from this machine itself."""
     try:
         return ipaddress.ip_address(host.rpartition(":")[0] or host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""The server's own files: the lock on its data folder, and how the command line finds it."""
+"""The server's own files: the lock on its data folder, and the context for the command line."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import os
 import tempfile
 from pathlib import Path
 from typing import Any
+
+LOCAL, DEMO = "local", "demo"
+"""The context of the server on this machine."""
 
 
 class AlreadyRunning(Exception):
@@ -23,15 +26,16 @@ def make_data_folder(data: Path) -> None:
 
 
 def open_to_users(data: Path) -> None:
-    """Where tasks run as their users: what is theirs can be reached, nothing else be listed."""
+    """When tasks run as their users, they may enter the folder but not list it."""
     (data / "gdata").chmod(0o755)
     for name in ("home", "volumes"):
         (data / name).chmod(0o711)
 
 
-def lock(data: Path) -> int:
-    """Held for the life of the process; the kernel lets go of it, however the process ends."""
-    handle = os.open(data / "server.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def lock(data: Path, make: bool = True) -> int:
+    """Held for the life of the process; the kernel releases it, however the process ends."""
+    flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if make else 0)
+    handle = os.open(data / "server.lock", flags, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -41,7 +45,7 @@ def lock(data: Path) -> int:
 
 
 def write_private(path: Path, values: dict[str, Any]) -> None:
-    """Whole or not at all, and for nobody else's eyes."""
+    """Atomic, and readable by the owner only."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -67,11 +71,33 @@ def context_path() -> Path:
     return Path(base) / "danlu" / "context.json"
 
 
-def write_context(url: str, token: str) -> None:
-    """So that `danlu` on this machine reaches this server without being told."""
+def write_context(data: Path, url: str, token: str, demo: bool = False) -> str:
+    """Lets `danlu` on this machine find this server without configuration; returns its context.
+
+    A second server does not take over the context of one that still runs, nor does a demo.
+    """
     path = context_path()
     values = read_json(path)
     contexts = values.get("contexts")
     contexts = contexts if isinstance(contexts, dict) else {}
-    contexts["local"] = {"server": url, "token": token}
-    write_private(path, {"current": "local", "contexts": contexts})
+    name = DEMO if demo else LOCAL
+    if _runs_elsewhere(contexts.get(name), data):
+        name = f"{name}-{url.rpartition(':')[2].strip('/')}"
+    contexts[name] = {"server": url, "token": token, "data": str(data)}
+    current = LOCAL if name == LOCAL else values.get("current") or (name if demo else None)
+    write_private(path, {"current": current, "contexts": contexts})
+    return name
+
+
+def _runs_elsewhere(context: object, data: Path) -> bool:
+    """Whether it belongs to another data folder, which a server holds."""
+    other = context.get("data") if isinstance(context, dict) else None
+    if not isinstance(other, str) or other == str(data):
+        return False
+    try:
+        os.close(lock(Path(other), make=False))
+    except AlreadyRunning:
+        return True
+    except OSError:
+        return False
+    return False

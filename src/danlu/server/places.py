@@ -1,4 +1,4 @@
-"""The parts of danlu.toml about folders and people: volumes, uids, and who has which."""
+"""The parts of danlu.toml about volumes and uids."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from danlu.access.identities import HIGHEST, LOWEST, Mapped, Uids
-from danlu.control.declaring import check
-from danlu.control.settings import VolumeConfig
-from danlu.control.volumes import HOME, SHARE, USER
+from danlu.files.declaring import check
+from danlu.files.settings import VolumeConfig
+from danlu.files.volumes import HOME, SHARE, USER
 from danlu.server.values import Values
 from danlu.spec.errors import Wrong
+from danlu.spec.text import Text
 
 _VOLUME = (
     "source",
@@ -29,14 +30,18 @@ _VOLUME = (
 class Places(Values):
     def volumes(self, values: Any, data: Path) -> dict[str, VolumeConfig]:
         if not isinstance(values, dict):
-            raise self._wrong("volumes", values, "write [volumes.NAME]", "请写 [volumes.名称]")
+            raise self._wrong(
+                "volumes", values, Text("must be [volumes.NAME] tables", "请写 [volumes.名称]")
+            )
         volumes: dict[str, VolumeConfig] = {}
         for name, given in values.items():
             key = f"volumes.{name}"
             if not isinstance(given, dict) or "source" not in given:
-                raise self._wrong(key, given, 'needs source = "/folder"', '需要 source = "/目录"')
+                raise self._wrong(
+                    key, given, Text('needs source = "/folder"', '需要 source = "/目录"')
+                )
             volume = dict(given)
-            if "target" in volume:  # what `path` was called before
+            if "target" in volume:  # former name of `path`
                 volume.setdefault("path", volume.pop("target"))
             self._known(key, volume, _VOLUME)
             volumes[name] = self._volume(name, key, volume)
@@ -44,7 +49,7 @@ class Places(Values):
         return volumes
 
     def check_all(self, volumes: Mapping[str, VolumeConfig], data: Path) -> None:
-        """Once more: another data folder may have been named at the start."""
+        """Checked again: the data folder may have been changed at startup."""
         for name, volume in volumes.items():
             self._check(f"volumes.{name}", volume, data, volumes)
 
@@ -75,17 +80,19 @@ class Places(Values):
             raise self._wrong(
                 key,
                 name,
-                "is always the user's own folder below the data folder",
-                "始终是数据目录下用户自己的目录",
+                Text(
+                    "is always the user's own folder in the data folder",
+                    "始终是数据目录下用户自己的目录",
+                ),
             )
         try:
-            # What `user` and `share` name is the folder above those of the users and groups.
+            # `user` and `share` name the parent of the folders of users and groups.
             checked = volume if name not in (USER, SHARE) else _renamed(volume)
             check(checked, data, others)
         except Wrong as error:
             found = error.findings[0]
             where = ".".join([key, *(str(part) for part in found.path)])
-            raise self._wrong(where, found.value, found.en, found.zh) from None
+            raise self._wrong(where, found.value, found.message) from None
 
     def uids(self, values: dict[str, Any]) -> Uids:
         table = self._table(values, "uids", ("range", "umask"))
@@ -105,14 +112,18 @@ class Places(Values):
             groups[name] = self._id(f"groups.{name}.gid", group.get("gid"))
         given = [user.uid for user in users.values()]
         if len(set(given)) != len(given):
-            raise self._wrong("users", given, "each user needs a uid of their own", "uid 不能重复")
+            raise self._wrong(
+                "users", given, Text("each user needs a different uid", "uid 不能重复")
+            )
         return Uids(first, last, users, groups, self._umask(table.get("umask")))
 
     def _tables(self, values: dict[str, Any], name: str) -> dict[str, dict[str, Any]]:
         tables = values.get(name, {})
         good = isinstance(tables, dict) and all(isinstance(t, dict) for t in tables.values())
         if not good:
-            raise self._wrong(name, tables, f"write [{name}.NAME]", f"请写 [{name}.名称]")
+            raise self._wrong(
+                name, tables, Text(f"must be [{name}.NAME] tables", f"请写 [{name}.名称]")
+            )
         found: dict[str, dict[str, Any]] = tables
         return found
 
@@ -122,8 +133,10 @@ class Places(Values):
         raise self._wrong(
             key,
             value,
-            f"write a number from {LOWEST} to {HIGHEST}; smaller ones are the system's own",
-            f"请写 {LOWEST} 到 {HIGHEST} 之间的数；更小的属于系统",
+            Text(
+                f"must be a number from {LOWEST} to {HIGHEST}; lower ones belong to the system",
+                f"请写 {LOWEST} 到 {HIGHEST} 之间的数；更小的属于系统",
+            ),
         )
 
     def _range(self, value: Any) -> tuple[int, int]:
@@ -133,8 +146,10 @@ class Places(Values):
         raise self._wrong(
             "uids.range",
             value,
-            f'write "200000-299999", from {LOWEST} on',
-            f'请写 "200000-299999"，最小 {LOWEST}',
+            Text(
+                f'must be a range such as "200000-299999", from {LOWEST} up',
+                f'请写 "200000-299999"，最小 {LOWEST}',
+            ),
         )
 
     def _umask(self, value: Any) -> int | None:
@@ -142,7 +157,11 @@ class Places(Values):
             return None
         if isinstance(value, str) and len(value) == 3 and all(c in "01234567" for c in value):
             return int(value, 8)
-        raise self._wrong("uids.umask", value, 'write "007" or "022"', '请写 "007" 或 "022"')
+        raise self._wrong(
+            "uids.umask",
+            value,
+            Text('must be a umask such as "007" or "022"', '请写 "007" 或 "022"'),
+        )
 
 
 def _renamed(volume: VolumeConfig) -> VolumeConfig:

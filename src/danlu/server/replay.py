@@ -1,4 +1,4 @@
-"""`danlu replay FILE`: decides once more on what `danlu snapshot` wrote down, and explains it."""
+"""`danlu replay FILE`: repeats the decision recorded by `danlu snapshot` and explains it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from danlu.api.why import waiting_view
 from danlu.sched.api import Decision, Explanation, Policy, Snapshot, Waiting
 from danlu.sched.decide import decide
 from danlu.sched.dump import Unreadable, load
-from danlu.sched.explain import explain
-from danlu.sched.words import starts_on
+from danlu.sched.explain.explain import explain
+from danlu.sched.explain.words import starts_on
 from danlu.server.words import chinese, say
+from danlu.spec.text import Text, counted
 
-EXPLAINED = 100  # of those that wait, unless told otherwise
+EXPLAINED = 100  # waiting jobs shown by default
 
 
 class NoSuchJob(Exception):
@@ -39,17 +40,19 @@ def main(argv: list[str] | None = None) -> int:
                 print(line)
     except OSError as error:
         cause = error.strerror or str(error)
-        return _fail(f"{options.file}: {cause}", f"{options.file}：{cause}")
+        return _fail(Text(f"{options.file}: {cause}", f"{options.file}：{cause}"))
     except NoSuchJob:
         return _fail(
-            f"{options.job}: no such job waits in {options.file}; without --job all are listed",
-            f"{options.job}：{options.file} 中没有这个等待的任务；不加 --job 可全部列出",
+            Text(
+                f"{options.job}: no such waiting job in {options.file}; omit --job to list all",
+                f"{options.job}：{options.file} 中没有这个等待的任务；不加 --job 可全部列出",
+            ),
         )
     except (Unreadable, ValueError, RecursionError) as error:
-        return _fail(*_unreadable(options.file, str(error)))
+        return _fail(_unreadable(options.file, str(error)))
     except (TypeError, LookupError, AttributeError, ArithmeticError) as error:
-        # Of the right form, but with values that no snapshot has.
-        return _fail(*_unreadable(options.file, f"{type(error).__name__}: {error}"))
+        # Well-formed, but with values no snapshot has.
+        return _fail(_unreadable(options.file, f"{type(error).__name__}: {error}"))
     return 0
 
 
@@ -57,7 +60,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="danlu replay", description=__doc__)
     parser.add_argument("file", help="from danlu snapshot; - reads standard input")
     parser.add_argument("--job", help="explain this job only")
-    parser.add_argument("--limit", type=int, default=EXPLAINED, help="explain so many at most")
+    parser.add_argument("--limit", type=int, default=EXPLAINED, help="explain at most this many")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args(argv)
 
@@ -99,7 +102,7 @@ class Replay:
             "starts": [
                 {
                     "job": self._ref(start.job_id),
-                    "places": [{"node": p.node, "gpus": list(p.cards)} for p in start.places],
+                    "places": [{"node": p.node, "gpus": list(p.gpus)} for p in start.places],
                     "overtook": [self._ref(other) for other in start.overtook],
                 }
                 for start in decision.starts
@@ -130,8 +133,10 @@ class Replay:
         more = len(self._asked) - limit
         if more > 0:
             yield say(
-                f"{more} more wait; --limit or --job shows them",
-                f"另有 {more} 个任务等待；用 --limit 或 --job 查看",
+                Text(
+                    f"{more} more are waiting; use --limit or --job",
+                    f"另有 {more} 个任务等待；用 --limit 或 --job 查看",
+                ),
             )
 
     def _head(self) -> str:
@@ -139,24 +144,28 @@ class Replay:
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(snapshot.now))
         nodes, running, waiting = map(len, (snapshot.nodes, snapshot.running, snapshot.waiting))
         return say(
-            f"{at}: nodes {nodes}, running {running}, waiting {waiting}",
-            f"{at}：节点 {nodes}，运行 {running}，等待 {waiting}",
+            Text(
+                f"{at}: {counted(nodes, 'node')}, {running} running, {waiting} waiting",
+                f"{at}：节点 {nodes}，运行 {running}，等待 {waiting}",
+            ),
         )
 
     def _done(self, decision: Decision) -> Iterator[str]:
         for start in decision.starts:
-            line = f"{self._ref(start.job_id)}: {say(*starts_on(start.places))}"
+            line = f"{self._ref(start.job_id)}: {say(starts_on(start.places))}"
             if start.overtook:
                 before = ", ".join(self._ref(other) for other in start.overtook[:3])
-                line += say(f", before {before}", f"，先于 {before}")
+                line += say(Text(f", ahead of {before}", f"，先于 {before}"))
             yield line
         for preempt in decision.preempts:
             job, by = self._ref(preempt.job_id), self._ref(preempt.by)
-            yield say(f"{job}: ended and queued again, for {by}", f"{job}：为 {by} 结束并重新排队")
+            yield say(
+                Text(f"{job}: preempted and requeued for {by}", f"{job}：为 {by} 结束并重新排队")
+            )
         for move in decision.moves:
             job, by = self._ref(move.job_id), self._ref(move.by)
             nodes = ", ".join(dict.fromkeys(place.node for place in move.places))
-            yield say(f"{job}: moved to {nodes}, for {by}", f"{job}：为 {by} 移到 {nodes}")
+            yield say(Text(f"{job}: moved to {nodes} for {by}", f"{job}：为 {by} 移到 {nodes}"))
 
     def _why(self, job: Waiting) -> Iterator[str]:
         view = waiting_view(self._explained(job), self._snapshot.now)
@@ -179,15 +188,15 @@ class Replay:
         return self._refs.get(job_id, job_id)
 
 
-def _unreadable(file: str, cause: str) -> tuple[str, str]:
-    return (
-        f"{file} is not what `danlu snapshot` writes: {cause}",
+def _unreadable(file: str, cause: str) -> Text:
+    return Text(
+        f"{file} is not a snapshot from `danlu snapshot`: {cause}",
         f"{file} 不是 `danlu snapshot` 的输出：{cause}",
     )
 
 
-def _fail(en: str, zh: str) -> int:
-    print(f"danlu: {say(en, zh)}", file=sys.stderr)
+def _fail(message: Text) -> int:
+    print(f"danlu: {say(message)}", file=sys.stderr)
     return 2
 
 

@@ -1,4 +1,4 @@
-"""`danlu restore FILE`: a backup becomes the data of this machine. The server is not running."""
+"""`danlu restore FILE`: restores a backup. The server must not be running."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from danlu.control import archive
-from danlu.control.archive import Broken
+from danlu.files import archive
+from danlu.files.archive import Broken
 from danlu.server import files
 from danlu.server.__main__ import config_of
 from danlu.server.settings import ConfigError, ServerConfig, find_file, load, usual_file
 from danlu.server.unpack import Placing, Restored, Unpacking, upgraded
 from danlu.server.words import say
+from danlu.spec.text import Text, counted
 from danlu.store import copying, migrate
 from danlu.store.database import Database, database
 from danlu.store.errors import StoreError
@@ -42,25 +44,31 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         done = _restore(options, head)
     except Broken as error:
-        return _fail(error.en, error.zh)
+        return _fail(error.message)
     except (ConfigError, StoreError) as error:
-        return _fail(error.en, error.zh)
+        return _fail(error.message)
     except files.AlreadyRunning:
         return _fail(
-            "A server runs on this data folder: stop it first (danlu down)",
-            "该数据目录上有服务器在运行：请先停止（danlu down）",
+            Text(
+                "A server is running on this data folder: stop it first (danlu down)",
+                "该数据目录上有服务器在运行：请先停止（danlu down）",
+            ),
         )
     except NotEmpty as error:
         return _fail(
-            f"{error} is not empty; nothing was changed. Restore into an empty folder (--data), "
-            "or use --force: what is there is moved aside, not deleted",
-            f"{error} 不是空的，未做任何更改。请恢复到空目录（--data），"
-            "或使用 --force：已有内容会移到一边，不会删除",
+            Text(
+                f"{error} is not empty; nothing was changed. Restore into an empty folder "
+                "(--data), or use --force: existing data is moved aside, not deleted",
+                f"{error} 不是空的，未做任何更改。请恢复到空目录（--data），"
+                "或使用 --force：已有内容会移到一边，不会删除",
+            ),
         )
     except OSError as error:
         return _fail(
-            f"The backup cannot be restored: {error}. Nothing was changed",
-            f"无法恢复备份：{error}。未做任何更改",
+            Text(
+                f"The backup cannot be restored: {error}. Nothing was changed",
+                f"无法恢复备份：{error}。未做任何更改",
+            ),
         )
     if options.json:
         aside = None if done.aside is None else str(done.aside)
@@ -72,12 +80,14 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _options(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="danlu restore", description="Restores a backup.")
+    parser = argparse.ArgumentParser(prog="danlu restore", description="Restore a backup.")
     parser.add_argument("file")
-    parser.add_argument("--data", help="the data folder")
+    parser.add_argument("--data", help="data folder")
     parser.add_argument("--config", help="danlu.toml")
-    parser.add_argument("--force", action="store_true", help="move aside what is there")
-    parser.add_argument("--check", action="store_true", help="only look whether it is whole")
+    parser.add_argument("--force", action="store_true", help="move existing data aside")
+    parser.add_argument(
+        "--check", action="store_true", help="only check that the backup is complete"
+    )
     parser.add_argument("--json", action="store_true")
     parser.set_defaults(host=None, port=None)
     return parser.parse_args(argv)
@@ -86,8 +96,11 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
 def _known_version(head: dict[str, Any]) -> None:
     if head.get("revision") not in migrate.REVISIONS:
         raise Broken(
-            f"The backup was made by a newer Danlu ({head.get('version')}); install that one",
-            f"备份由更新版本的 Danlu（{head.get('version')}）制作；请安装该版本",
+            Text(
+                f"The backup was made by a newer Danlu ({head.get('version')}); install that "
+                "version",
+                f"备份由更新版本的 Danlu（{head.get('version')}）制作；请安装该版本",
+            ),
         )
 
 
@@ -103,7 +116,7 @@ def _restore(options: argparse.Namespace, head: dict[str, Any]) -> Restored:
 
 
 def _config(options: argparse.Namespace, named: Path | None) -> tuple[ServerConfig, Path | None]:
-    """On a machine without any settings, those of the backup become the machine's."""
+    """On a machine without configuration, the one in the backup is used."""
     if named is not None:
         return config_of(options), None
     found: list[bytes] = []
@@ -238,7 +251,7 @@ def _keep_config(data: Path, config: bytes) -> None:
 
 
 def _missing_folders(data: Path) -> list[Path]:
-    """Those that will have to be made, the outermost first."""
+    """The folders to be created, outermost first."""
     missing: list[Path] = []
     while not data.exists():
         missing.insert(0, data)
@@ -251,41 +264,50 @@ def _print_contents(head: dict[str, Any], totals: dict[str, Any]) -> None:
     rows = totals["rows"]
     print(
         say(
-            f"Whole. Made at {at} on {head['host']} by Danlu {head['version']} ({head['database']})"
-            f": {rows['jobs']} jobs, {rows['events']} events, {rows['users']} users, "
-            f"{totals['logs']} logs, {totals['homes']} files of homes",
-            f"完整。{at} 由 {head['host']} 上的 Danlu {head['version']}（{head['database']}）制作"
-            f"：{rows['jobs']} 个任务，{rows['events']} 个事件，{rows['users']} 个用户，"
-            f"{totals['logs']} 个日志，{totals['homes']} 个用户文件",
+            Text(
+                f"Complete. Made at {at} on {head['host']} by Danlu {head['version']} "
+                f"({head['database']}): {_totals(rows, totals['logs'], totals['homes'])}",
+                f"完整。{at} 由 {head['host']} 上的 Danlu {head['version']}（{head['database']}）"
+                f"制作：{rows['jobs']} 个任务，{rows['events']} 个事件，{rows['users']} 个用户，"
+                f"{totals['logs']} 个日志，{totals['homes']} 个用户文件",
+            ),
         )
     )
+
+
+def _totals(rows: Mapping[str, int], logs: int, homes: int) -> str:
+    parts = [counted(rows.get(f"{name}s", 0), name) for name in ("job", "event", "user")]
+    return ", ".join((*parts, counted(logs, "log"), f"{counted(homes, 'file')} from homes"))
 
 
 def _print_done(done: Restored) -> None:
     rows = done.rows
     print(
         say(
-            f"Restored: {rows.get('jobs', 0)} jobs, {rows.get('events', 0)} events, "
-            f"{rows.get('users', 0)} users, {done.logs} logs, {done.homes} files of homes",
-            f"已恢复：{rows.get('jobs', 0)} 个任务，{rows.get('events', 0)} 个事件，"
-            f"{rows.get('users', 0)} 个用户，{done.logs} 个日志，{done.homes} 个用户文件",
+            Text(
+                f"Restored: {_totals(rows, done.logs, done.homes)}",
+                f"已恢复：{rows.get('jobs', 0)} 个任务，{rows.get('events', 0)} 个事件，"
+                f"{rows.get('users', 0)} 个用户，{done.logs} 个日志，{done.homes} 个用户文件",
+            ),
         )
     )
     if done.running:
         print(
             say(
-                f"{done.running} jobs ran at that time: what does not run here is tried again by "
-                "the rules of each job",
-                f"当时有 {done.running} 个任务在运行：不在本机运行的会按各自的规则重试",
+                Text(
+                    f"Running at the time: {counted(done.running, 'job')}. Those not running here "
+                    "are retried by their own rules",
+                    f"当时有 {done.running} 个任务在运行：不在本机运行的会按各自的规则重试",
+                ),
             )
         )
     if done.aside is not None:
-        print(say(f"What was here before is in {done.aside}", f"原有内容在 {done.aside}"))
-    print(say("danlu up starts the server", "danlu up 启动服务器"))
+        print(say(Text(f"The previous data is in {done.aside}", f"原有内容在 {done.aside}")))
+    print(say(Text("Start the server with danlu up", "用 danlu up 启动服务器")))
 
 
-def _fail(en: str, zh: str) -> int:
-    print(f"danlu: {say(en, zh)}", file=sys.stderr)
+def _fail(message: Text) -> int:
+    print(f"danlu: {say(message)}", file=sys.stderr)
     return 2
 
 

@@ -1,4 +1,4 @@
-"""Wires the rooms together, serves, and leaves tasks running when it goes."""
+"""Wires everything together, serves, and leaves tasks running when it stops."""
 
 from __future__ import annotations
 
@@ -9,54 +9,68 @@ import logging
 import os
 import resource
 import signal
+import socket
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from danlu.access.accounts import Accounts, accounts
 from danlu.access.circle import Circle
-from danlu.access.gate import Gate, create_admin, digest_of, new_token, token_row
+from danlu.access.gate import Gate
 from danlu.access.identities import Uids
 from danlu.api.app import create_app
-from danlu.api.services import Services
+from danlu.api.origins import hosts
+from danlu.control.context import Context
 from danlu.control.controller import Controller
-from danlu.control.logs import Logs
-from danlu.control.lookup import Lookup
-from danlu.control.rooms import Rooms
-from danlu.control.settings import Settings, VolumeConfig
-from danlu.control.submit import Submitter
-from danlu.engines.local.engine import LocalEngine
-from danlu.server import files
-from danlu.server.identities import circle_of_trust, find_uids, settle_uids
+from danlu.control.engines import Engines
+from danlu.control.settings import Settings
+from danlu.files.settings import FileSettings, VolumeConfig
+from danlu.server import files, first_admin
+from danlu.server.connections import LimitedProtocol, limited
+from danlu.server.engines import make_engine
+from danlu.server.first_admin import ADMIN
+from danlu.server.handshakes import Encrypted
+from danlu.server.identities import circle_of_trust, find_uids, settle_uids, with_registry
 from danlu.server.places import Places
 from danlu.server.settings import ServerConfig
-from danlu.server.sockets import listen, url_of
+from danlu.server.sockets import listen, tls_context, url_of
 from danlu.server.words import say
-from danlu.store import users
+from danlu.services.services import Services, services
+from danlu.spec.text import Text, counted
 from danlu.store.store import Store
-from danlu.store.tx import Tx
 
-ADMIN = "admin"
+if TYPE_CHECKING:
+    from danlu.server.demo.demo import Demo
+
 log = logging.getLogger("danlu.server")
 
 
-async def serve(config: ServerConfig, first_job: bool) -> int:
+async def serve(config: ServerConfig, first_job: bool, demo: Demo | None = None) -> int:
     _raise_file_limit()
+    if demo is not None:
+        await demo.prepare()
     uids, why_not = find_uids(config)
-    settings = _settings(config, uids)
     store = Store.open(config.database_url)
     try:
-        token, password = await _admin(store, config.data)
+        uids = await with_registry(config, store, uids)
+        settings = _settings(config, uids)
+        token, password = await first_admin.prepare(store, config.data)
+        if demo is not None:
+            await demo.fill(store)
         await settle_uids(store, uids, why_not)
         if uids is not None:
             files.open_to_users(config.data)
-        engine = LocalEngine(config.engine(uids is not None))
-        controller = Controller(Rooms(store, engine, settings))
+        around = config.around(uids is not None)
+        make = make_engine if demo is None else demo.engine
+        engines = Engines(make(engine, around) for engine in config.engines)
+        controller = Controller(Context(store, engines, settings))
         await controller.start()
         try:
-            return await _serve_http(config, controller, store, token, password, first_job)
+            return await _serve_http(config, controller, store, token, password, first_job, demo)
         finally:
+            if demo is not None:
+                await demo.end(controller)
             await controller.close()
     finally:
         await store.close()
@@ -69,33 +83,33 @@ async def _serve_http(
     token: str,
     password: str | None,
     first_job: bool,
+    demo: Demo | None,
 ) -> int:
     listeners = listen(config.listen)
     urls = [url_of(listener, config.tls_cert is not None) for listener in listeners]
-    lookup, gate = Lookup(store), Gate(store)
-    services = Services(
-        controller,
-        lookup,
-        Submitter(controller, lookup),
-        Logs(controller.rooms, lookup),
-        gate,
-        _accounts(config, controller.rooms, gate),
-        urls,
-        proxies=config.proxies,
+    gate = Gate(store)
+    await gate.recall()
+    people = _accounts(config, controller.context, gate)
+    ours = services(
+        controller, gate, people, urls, config.proxies, demo is not None, config.metrics_from
     )
-    server = _server(config, services)
-    services.shutdown = lambda: setattr(server, "should_exit", True)
-    _publish(config.data, urls[0], token)
-    # uvicorn raises the signal that ended it once more: by then all that is open is to be closed.
+    server = _server(config, ours)
+    ours.server.stop = lambda: setattr(server, "should_exit", True)
+    context = _publish(config, urls[0], token, demo is not None)
+    # uvicorn re-raises the signal that ended it; by then everything must be closed.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    serving = asyncio.create_task(server.serve(sockets=listeners))
+    accepting = _accept_encrypted(config, server, listeners)
+    serving = asyncio.create_task(server.serve(sockets=[] if accepting else listeners))
     deposed = asyncio.create_task(_leave_when_deposed(controller, server))
     try:
         while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event
             await asyncio.sleep(0.005)
         if serving.done():
-            await serving  # it says why it could not
-        _banner(config, urls, password, controller)
+            await serving  # it logs the reason itself
+        _banner(config, urls, password, controller, context, demo)
+        first_admin.shown(config.data)
+        if demo is not None:
+            demo.begin(ours)
         gc.collect()
         gc.freeze()
         if first_job:
@@ -103,13 +117,18 @@ async def _serve_http(
         await serving
     finally:
         deposed.cancel()
+        for task in accepting:
+            task.cancel()
         await gate.close()
-    return 1 if controller.rooms.deposed.is_set() else 0
+    return 1 if controller.context.deposed.is_set() else 0
 
 
-def _server(config: ServerConfig, services: Services) -> uvicorn.Server:
+def _server(config: ServerConfig, ours: Services) -> uvicorn.Server:
+    listens = [address.host for address in config.listen]
+    names = hosts(listens, config.hosts, config.tls_cert is not None)
     settings = uvicorn.Config(
-        create_app(services),
+        create_app(ours, names, ours.server.demo),
+        http=limited(config.limits.connections, config.proxies),
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -121,10 +140,26 @@ def _server(config: ServerConfig, services: Services) -> uvicorn.Server:
         server_header=False,
         proxy_headers=False,
         date_header=False,
-        ssl_certfile=str(config.tls_cert) if config.tls_cert else None,
-        ssl_keyfile=str(config.tls_key) if config.tls_key else None,
     )
     return uvicorn.Server(settings)
+
+
+def _accept_encrypted(
+    config: ServerConfig, server: uvicorn.Server, listeners: list[socket.socket]
+) -> list[asyncio.Task[None]]:
+    """In place of uvicorn's own TLS."""
+    if config.tls_cert is None:
+        return []
+    settings = server.config
+    settings.load()
+    made: type[LimitedProtocol] = settings.http_protocol_class  # type: ignore[assignment]
+
+    def http() -> LimitedProtocol:
+        return made(config=settings, server_state=server.server_state, app_state={})
+
+    context = tls_context(config.tls_cert, config.tls_key)
+    encrypted = Encrypted(context, made.places, http)
+    return [asyncio.create_task(encrypted.accept(listener)) for listener in listeners]
 
 
 def _settings(config: ServerConfig, uids: Uids | None) -> Settings:
@@ -132,99 +167,109 @@ def _settings(config: ServerConfig, uids: Uids | None) -> Settings:
     volumes = {"gdata": gdata, **config.volumes}
     Places("danlu.toml").check_all(config.volumes, config.data)
     return Settings(
-        config.data,
+        FileSettings(config.data, volumes, config.file),
         config.defaults,
-        volumes,
         uids=uids,
-        config_file=config.file,
         policy=config.policy,
         quotas=config.quotas,
+        limits=config.limits,
+        names_by_group=config.names == "group",
+        metrics_size=config.metrics_size,
     )
 
 
-def _accounts(config: ServerConfig, rooms: Rooms, gate: Gate) -> Accounts:
-    known = rooms.identities
+def _accounts(config: ServerConfig, context: Context, gate: Gate) -> Accounts:
+    known = context.identities
     circle = Circle(apart=known.uids is not None, trusted=config.circle_of_trust)
-    return accounts(rooms.store, gate, known, circle, config.sign_up)
+    return accounts(context.store, gate, known, circle, config.sign_up)
 
 
-async def _admin(store: Store, data: Path) -> tuple[str, str | None]:
-    """The admin's token, and the one-time password when the account was made just now."""
-    kept = data / "admin.json"
-    token = str(files.read_json(kept).get("token") or new_token())
-    known = await store.read(lambda tx: users.get_user(tx, ADMIN))
-    if await store.read(lambda tx: users.find_token(tx, digest_of(token))) is not None:
-        return token, None
-    made = create_admin(ADMIN) if known is None else None
-    user_id = made[0].id if made is not None else known.id if known is not None else ""
-    row = token_row(user_id, token, "this machine", kind="machine")
-
-    def op(tx: Tx) -> None:
-        if made is not None:
-            users.insert_user(tx, made[0])
-        users.insert_token(tx, row)
-
-    # The token is kept before it is valid: the other way round, a crash would lose it.
-    files.write_private(kept, {"user": ADMIN, "token": token})
-    await store.write(op)
-    return token, made[1] if made is not None else None
-
-
-def _publish(data: Path, url: str, token: str) -> None:
-    files.write_private(data / "server.json", {"pid": os.getpid(), "url": url, "token": token})
-    if os.environ.get("DANLU_NO_CONTEXT") != "1":
-        files.write_context(url, token)
+def _publish(config: ServerConfig, url: str, token: str, demo: bool) -> str:
+    """Returns the name of the context for this server."""
+    here = {"pid": os.getpid(), "url": url, "token": token, "config": str(config.file or "")}
+    files.write_private(config.data / "server.json", here)
+    if os.environ.get("DANLU_NO_CONTEXT") == "1":
+        return files.LOCAL
+    return files.write_context(config.data, url, token, demo)
 
 
 async def _leave_when_deposed(controller: Controller, server: uvicorn.Server) -> None:
-    await controller.rooms.deposed.wait()
-    log.error("another server leads now; this one leaves")
+    await controller.context.deposed.wait()
+    log.error("another server has taken over; this one stops")
     server.should_exit = True
 
 
 def _banner(
-    config: ServerConfig, urls: list[str], password: str | None, controller: Controller
+    config: ServerConfig,
+    urls: list[str],
+    password: str | None,
+    controller: Controller,
+    context: str,
+    demo: Demo | None,
 ) -> None:
-    nodes = controller.rooms.ledger.nodes()
-    cards = sum(len(node.gpus) for node in nodes)
-    running = len(controller.rooms.attempts)
-    lines = [say(f"Danlu is serving: {', '.join(urls)}", f"丹炉已启动：{'、'.join(urls)}")]
+    nodes = controller.context.ledger.nodes()
+    gpus = sum(len(node.gpus) for node in nodes)
+    running = len(controller.context.attempts)
+    lines = [say(Text(f"Danlu is running: {', '.join(urls)}", f"丹炉已启动：{'、'.join(urls)}"))]
     lines.append(
         say(
-            f"  nodes {len(nodes)}, cards {cards}, data in {config.data}",
-            f"  节点 {len(nodes)} 个，显卡 {cards} 张，数据目录 {config.data}",
+            Text(
+                f"  {counted(len(nodes), 'node')}, {counted(gpus, 'GPU')}, "
+                f"data folder {config.data}",
+                f"  节点 {len(nodes)} 个，显卡 {gpus} 张，数据目录 {config.data}",
+            ),
         )
     )
-    if running:
+    if running and demo is None:
         lines.append(
-            say(f"  running jobs adopted: {running}", f"  接管了 {running} 个运行中的任务")
+            say(
+                Text(
+                    f"  adopted {counted(running, 'running job')}",
+                    f"  接管了 {running} 个运行中的任务",
+                )
+            )
         )
-    if password is not None:
-        lines.append(say(f"  admin's name: {ADMIN}", f"  管理员：{ADMIN}"))
-        lines.append(say(f"  one-time password: {password}", f"  一次性密码：{password}"))
+    if demo is not None:
+        lines += [say(text) for text in demo.words(urls[0])]
+    elif password is not None:
+        lines.append(say(Text(f"  admin user: {ADMIN}", f"  管理员：{ADMIN}")))
+        lines.append(say(Text(f"  one-time password: {password}", f"  一次性密码：{password}")))
     else:
         lines.append(
             say(
-                f"  admin's name: {ADMIN} (the password was shown at the first start)",
-                f"  管理员：{ADMIN}（密码在首次启动时显示过）",
+                Text(
+                    f"  admin user: {ADMIN} (password lost? danlu admin reset-password)",
+                    f"  管理员：{ADMIN}（忘记密码：danlu admin reset-password）",
+                ),
             )
         )
-    trust = circle_of_trust(controller.rooms.settings.uids)
+    if demo is None and context != files.LOCAL:
+        lines.append(
+            say(
+                Text(
+                    f"  another server runs here; to use this one: danlu --context {context} ...",
+                    f"  本机还运行着另一个服务；使用这一个：danlu --context {context} ...",
+                ),
+            )
+        )
+    trust = circle_of_trust(controller.context.settings.uids)
     if trust is not None:
-        lines.append(f"  {say(*trust)}")
+        lines.append(f"  {say(trust)}")
     print("\n".join(lines), flush=True)
 
 
 async def _first_job(url: str, token: str) -> None:
     greeting = say(
-        'echo "Hello from $DANLU_JOB on $DANLU_NODE"; for i in 1 2 3; do echo "step $i"; '
-        'sleep 0.2; done; echo "done: this came through the queue"',
-        'echo "你好，这里是 $DANLU_NODE 上的 $DANLU_JOB"; for i in 1 2 3; do echo "第 $i 步"; '
-        'sleep 0.2; done; echo "完成：这个任务走完了队列"',
+        Text(
+            'echo "Hello from $DANLU_JOB on $DANLU_NODE"; for i in 1 2 3; do echo "step $i"; '
+            'sleep 0.2; done; echo "done: this job went through the queue"',
+            'echo "你好，这里是 $DANLU_NODE 上的 $DANLU_JOB"; for i in 1 2 3; do echo "第 $i 步"; '
+            'sleep 0.2; done; echo "完成：这个任务走完了队列"',
+        ),
     )
     command = ["run", "--name", "first", "--", "sh", "-c", greeting]
     shown = "danlu run -- sh -c '...'"
-    print(say(f"First job: {shown}", f"第一个任务：{shown}"), flush=True)
+    print(say(Text(f"First job: {shown}", f"第一个任务：{shown}")), flush=True)
     environment = {**os.environ, "DANLU_SERVER": url, "DANLU_TOKEN": token}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -238,22 +283,26 @@ async def _first_job(url: str, token: str) -> None:
     if status == 0:
         print(
             say(
-                "It ran. In another terminal: danlu run -- COMMAND, danlu jobs, danlu --help. "
-                "Ctrl-C here stops the server; tasks go on.",
-                "运行成功。在另一个终端试试：danlu run -- 命令、danlu jobs、danlu --help。"
-                "在这里按 Ctrl-C 停止服务器，任务会继续运行。",
+                Text(
+                    "It works. In another terminal, try: danlu run -- COMMAND, danlu jobs, danlu "
+                    "--help. Ctrl-C stops the server; tasks keep running.",
+                    "运行成功。在另一个终端试试：danlu run -- 命令、danlu jobs、danlu --help。"
+                    "在这里按 Ctrl-C 停止服务器，任务会继续运行。",
+                ),
             ),
             flush=True,
         )
     else:
         print(
-            say(f"The first job ended with status {status}", f"第一个任务以状态 {status} 结束"),
+            say(
+                Text(f"The first job ended with status {status}", f"第一个任务以状态 {status} 结束")
+            ),
             flush=True,
         )
 
 
 def _raise_file_limit() -> None:
-    """Every running task and every follower takes a descriptor."""
+    """Every running task and every log follower needs a file descriptor."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

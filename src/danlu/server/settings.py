@@ -1,35 +1,36 @@
-"""danlu.toml: refines what works without it. Every mistake names key, value and what is allowed."""
+"""danlu.toml: optional settings. Every error names the key, the value and what is allowed."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
+import re
+import stat
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from danlu.access.identities import Uids
 from danlu.access.signup import WAYS
-from danlu.control.settings import VolumeConfig
-from danlu.engines.local.config import (
-    ContainerConfig,
-    LocalConfig,
-    NodeConfig,
-    machine_cpus,
-    machine_memory,
-)
+from danlu.control.settings import Limits
+from danlu.engines.local.config import NodeConfig, machine_cpus, machine_memory
+from danlu.files.settings import VolumeConfig
+from danlu.metrics.archive import LARGEST, SMALLEST
 from danlu.sched.api import Policy, Quotas
-from danlu.server.files import context_path
+from danlu.server.engine_tables import EngineTables
+from danlu.server.engines import EngineConfig, Surroundings
+from danlu.server.mistakes import read_all
 from danlu.server.places import Places
-from danlu.server.runtimes import KEYS, Runtimes
 from danlu.server.schedules import KEYS as SCHEDULING
 from danlu.server.schedules import Schedules
 from danlu.server.values import ConfigError, Values
 from danlu.spec.defaults import Defaults
 from danlu.spec.fields import read_name
-from danlu.spec.units import parse_duration, parse_size
+from danlu.spec.text import Text
+from danlu.spec.units import format_size, parse_duration, parse_size
 
 __all__ = [
     "Address",
@@ -42,9 +43,22 @@ __all__ = [
     "usual_file",
 ]
 DEFAULT_PORT = 8080
-_ENGINE = ("namespaces", "cgroups", "identities", "ports")
-_MOST_CARDS = 4096  # of a model on one node
-_SERVER = ("listen", "tls_cert", "tls_key", "circle_of_trust", "sign_up", "proxies")
+Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
+_MOST_CARDS = 4096  # GPUs of one model on one node
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?\.?")
+_LIMITS = tuple(each.name for each in fields(Limits))
+_SERVER = (
+    "listen",
+    "tls_cert",
+    "tls_key",
+    "circle_of_trust",
+    "sign_up",
+    "proxies",
+    "hosts",
+    "names",
+    "metrics_from",
+)
+_NAMES = ("all", "group")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,42 +70,37 @@ class Address:
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
     data: Path
-    file: Path | None = None  # where all this was read from
+    file: Path | None = None  # the file it was read from
     listen: tuple[Address, ...] = (Address(),)
     tls_cert: Path | None = None
     tls_key: Path | None = None
     database: str | None = None
-    nodes: tuple[NodeConfig, ...] = ()
+    metrics_size: int = LARGEST
     volumes: Mapping[str, VolumeConfig] = field(default_factory=dict)
     defaults: Defaults = field(default_factory=Defaults)
-    namespaces: Literal["auto", "off"] = "auto"
-    cgroups: Literal["auto", "off"] = "auto"
+    engines: tuple[EngineConfig, ...] = (EngineConfig(),)  # the first: of queues that name none
     identities: Literal["auto", "off"] = "auto"
-    ports: tuple[int, int] | None = None
-    containers: ContainerConfig = field(default_factory=ContainerConfig)
     uids: Uids = field(default_factory=Uids)
-    circle_of_trust: bool = False  # without root: all who use this server trust each other
-    sign_up: str = "request"  # how strangers come in; or "invite", "off"
-    proxies: frozenset[str] = frozenset()  # whose X-Forwarded-For is believed
+    circle_of_trust: bool = False  # without root: all users trust each other
+    sign_up: str = "request"  # or "invite", "off"
+    proxies: frozenset[str] = frozenset()  # proxies whose X-Forwarded-For is trusted
+    hosts: tuple[str, ...] = ()  # host names of this server
+    metrics_from: Networks = ()  # may read /metrics without signing in
+    names: str = "all"  # or "group": names of other groups' jobs are hidden
     policy: Policy = field(default_factory=Policy)
     quotas: Quotas = field(default_factory=Quotas)
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def database_url(self) -> str:
         return self.database or f"sqlite:///{self.data / 'danlu.db'}"
 
-    def engine(self, identities: bool = False) -> LocalConfig:
-        config = LocalConfig(
-            data=self.data,
-            nodes=self.nodes,
-            userns=self.namespaces,
-            cgroups=self.cgroups,
-            log_cap=self.defaults.max_log_cap,
-            identities=identities,
-            containers=self.containers,
-            hide=(context_path().parent,),  # it holds the admin's token
-        )
-        return config if self.ports is None else replace(config, port_range=self.ports)
+    @property
+    def nodes(self) -> tuple[NodeConfig, ...]:
+        return tuple(node for engine in self.engines for node in engine.nodes)
+
+    def around(self, identities: bool = False) -> Surroundings:
+        return Surroundings(self.data, self.defaults.max_log_cap, identities)
 
 
 def default_data() -> Path:
@@ -102,7 +111,7 @@ def default_data() -> Path:
 
 
 def find_file(named: str | None) -> Path | None:
-    """The file the user names, else the usual place if there is one there."""
+    """The file given by the user, else the default one if it exists."""
     named = named or os.environ.get("DANLU_CONFIG")
     if named:
         return Path(named)
@@ -111,7 +120,7 @@ def find_file(named: str | None) -> Path | None:
 
 
 def usual_file() -> Path:
-    """Where it stands if nobody says otherwise."""
+    """The default location."""
     if os.geteuid() == 0:
         return Path("/etc/danlu/danlu.toml")
     base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
@@ -126,35 +135,57 @@ def load(path: Path | None) -> ServerConfig:
         values = tomllib.loads(text)
     except OSError as error:
         raise ConfigError(
-            f"{path} cannot be read: {error.strerror}", f"无法读取 {path}：{error.strerror}"
+            Text(f"Cannot read {path}: {error.strerror}", f"无法读取 {path}：{error.strerror}")
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{path}: not valid TOML: {error}", f"{path}：不是合法的 TOML：{error}"
+            Text(f"{path} is not valid TOML: {error}", f"{path} 不是合法的 TOML：{error}")
         ) from None
-    return replace(Reader(str(path)).config(values), file=path.absolute())
+    config = read_all(str(path), text, values, Reader(str(path)).config)
+    _check_private(path, config)
+    return replace(config, file=path.absolute())
+
+
+def _check_private(path: Path, config: ServerConfig) -> None:
+    """A password that everybody on the machine can read is none."""
+    registries = [each for engine in config.engines for each in engine.containers.registries]
+    secret = [f"registries.{each.host}" for each in registries if each.password]
+    if config.database and urlsplit(config.database).password:
+        secret.insert(0, "database.url")
+    if secret and path.stat().st_mode & stat.S_IROTH:
+        raise ConfigError(
+            Text(
+                f"{path} holds a password ({secret[0]}) and every user of the machine may read it. "
+                f"Run: chmod 600 {path}",
+                f"{path} 中有密码（{secret[0]}），而本机所有用户都能读取。请执行：chmod 600 {path}",
+            )
+        )
 
 
 class Reader(Values):
     def config(self, values: dict[str, Any]) -> ServerConfig:
-        known = ("data", "server", "database", "nodes", "volumes", "defaults", "engine")
+        known = ("data", "server", "database", "metrics", "limits", "nodes", "volumes", "defaults")
         people = ("uids", "users", "groups", "registries")
-        self._known("", values, (*known, *people, *SCHEDULING))
+        self._known("", values, (*known, *people, "engine", "engines", *SCHEDULING))
         server = self._table(values, "server", _SERVER)
-        engine = self._table(values, "engine", (*_ENGINE, *KEYS))
         database = self._table(values, "database", ("url",))
+        metrics = self._table(values, "metrics", ("size",))
         listen = self._texts("server.listen", server.get("listen", ["127.0.0.1"]))
         cert, key = server.get("tls_cert"), server.get("tls_key")
         if (cert is None) != (key is None):
             raise self._wrong(
-                "server.tls_cert", cert, "needs tls_key beside it", "需要同时填写 tls_key"
+                "server.tls_cert", cert, Text("also needs tls_key", "需要同时填写 tls_key")
             )
         data = Path(self._text("data", values.get("data", str(default_data())))).expanduser()
         places, schedules = Places(self._where), Schedules(self._where)
-        policy, nodes = schedules.policy(values), self._nodes(values.get("nodes", []))
+        policy = schedules.policy(values)
+        engines = EngineTables(self._where).engines(values, self._nodes(values.get("nodes", [])))
+        nodes = tuple(node for engine in engines for node in engine.nodes)
         volumes = places.volumes(values.get("volumes", {}), data)
         for name, queue in policy.queues.items():
-            self._declared(f"queues.{name}.nodes", queue.nodes or (), nodes)
+            engine = self._engine_of(f"queues.{name}.engine", queue.engine, engines)
+            named = engine.nodes if len(engines) > 1 else nodes
+            self._declared(f"queues.{name}.nodes", queue.nodes or (), named)
         for name, volume in volumes.items():
             self._declared(f"volumes.{name}.nodes", volume.nodes or (), nodes)
         return ServerConfig(
@@ -165,26 +196,38 @@ class Reader(Values):
             tls_cert=Path(self._text("server.tls_cert", cert)) if cert else None,
             tls_key=Path(self._text("server.tls_key", key)) if key else None,
             database=self._text("database.url", database["url"]) if "url" in database else None,
-            nodes=nodes,
+            metrics_size=self._metrics_size(metrics.get("size")),
+            engines=engines,
             volumes=volumes,
             uids=places.uids(values),
             defaults=self._defaults(values.get("defaults", {})),
-            namespaces=self._choice("engine.namespaces", engine.get("namespaces", "auto")),
-            cgroups=self._choice("engine.cgroups", engine.get("cgroups", "auto")),
-            identities=self._choice("engine.identities", engine.get("identities", "auto")),
-            ports=self._ports(engine.get("ports")),
-            containers=Runtimes(self._where).containers(engine, values.get("registries", {})),
+            identities=self._choice(
+                "engine.identities", values.get("engine", {}).get("identities", "auto")
+            ),
             circle_of_trust=self._flag(
                 "server.circle_of_trust", server.get("circle_of_trust", False)
             ),
-            sign_up=self._way(server.get("sign_up", "request")),
+            sign_up=self._one_of("server.sign_up", server.get("sign_up", "request"), WAYS),
+            names=self._one_of("server.names", server.get("names", "all"), _NAMES),
+            limits=self._limits(self._table(values, "limits", _LIMITS)),
             proxies=self._proxies(server.get("proxies", [])),
+            hosts=self._hosts(server.get("hosts", [])),
+            metrics_from=self._networks("server.metrics_from", server.get("metrics_from", [])),
         )
 
-    def _way(self, value: Any) -> str:
-        if value not in WAYS:
-            listed = ", ".join(f'"{way}"' for way in WAYS)
-            raise self._wrong("server.sign_up", value, f"write one of {listed}", f"请写 {listed}")
+    def _metrics_size(self, value: Any) -> int:
+        if value is None:
+            return LARGEST
+        size = int(self._parsed("metrics.size", value, parse_size))
+        if size < SMALLEST:
+            least = format_size(SMALLEST)
+            raise self._wrong("metrics.size", value, Text(f"at least {least}", f"至少 {least}"))
+        return size
+
+    def _one_of(self, key: str, value: Any, allowed: Collection[str]) -> str:
+        if value not in allowed:
+            listed = ", ".join(f'"{each}"' for each in allowed)
+            raise self._wrong(key, value, Text(f"must be one of {listed}", f"请写 {listed}"))
         return str(value)
 
     def _proxies(self, value: Any) -> frozenset[str]:
@@ -196,39 +239,100 @@ class Reader(Values):
                 ipaddress.ip_address(text)
             except ValueError:
                 raise self._wrong(
-                    "server.proxies", text, "write IP addresses", "请写 IP 地址"
+                    "server.proxies", text, Text("must be IP addresses", "请写 IP 地址")
                 ) from None
         return frozenset(found)
 
-    def _nodes(self, values: Any) -> tuple[NodeConfig, ...]:
+    def _networks(self, key: str, value: Any) -> Networks:
+        found: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
+        for text in [] if value == [] else self._texts(key, value):
+            try:
+                found.append(ipaddress.ip_network(text))
+            except ValueError:
+                raise self._wrong(
+                    key,
+                    text,
+                    Text(
+                        'must be addresses or networks such as "10.0.0.0/24"',
+                        '请写地址或网段，例如 "10.0.0.0/24"',
+                    ),
+                ) from None
+        return tuple(found)
+
+    def _limits(self, table: dict[str, Any]) -> Limits:
+        changes = {}
+        for name, value in table.items():
+            if name == "free":
+                changes[name] = int(self._parsed("limits.free", value, parse_size))
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31:
+                raise self._wrong(
+                    f"limits.{name}",
+                    value,
+                    Text("write a whole number above 0", "请写大于 0 的整数"),
+                )
+            changes[name] = value
+        return replace(Limits(), **changes)
+
+    def _hosts(self, value: Any) -> tuple[str, ...]:
+        if value == []:
+            return ()
+        found = self._texts("server.hosts", value)
+        for text in found:
+            if not _HOST.fullmatch(text):
+                raise self._wrong(
+                    "server.hosts",
+                    text,
+                    Text(
+                        'write names such as "gpu.example.org", without scheme and port',
+                        '请写 "gpu.example.org" 这样的域名，不带协议和端口',
+                    ),
+                )
+        return tuple(found)
+
+    def _engine_of(self, key: str, name: str, engines: tuple[EngineConfig, ...]) -> EngineConfig:
+        for engine in engines:
+            if engine.name == (name or engines[0].name):
+                return engine
+        listed = ", ".join(engine.name for engine in engines)
+        raise self._wrong(
+            key,
+            name,
+            Text(f"is not an engine here; there is: {listed}", f"不是引擎；现有：{listed}"),
+        )
+
+    def _nodes(self, values: Any) -> list[tuple[str, NodeConfig]]:
+        """Each with the name of its engine; none: the first."""
         if not isinstance(values, list):
-            raise self._wrong("nodes", values, "write [[nodes]] tables", "请写 [[nodes]] 表")
+            raise self._wrong(
+                "nodes", values, Text("must be [[nodes]] tables", "请写 [[nodes]] 表")
+            )
         nodes = []
         for index, node in enumerate(values):
             key = f"nodes.{index}"
             if not isinstance(node, dict):
-                raise self._wrong(key, node, "write a [[nodes]] table", "请写 [[nodes]] 表")
-            self._known(key, node, ("name", "cpus", "memory", "gpus", "labels"))
+                raise self._wrong(key, node, Text("must be a [[nodes]] table", "请写 [[nodes]] 表"))
+            self._known(key, node, ("name", "cpus", "memory", "gpus", "labels", "engine"))
             name = self._parsed(f"{key}.name", node.get("name", f"n{index + 1}"), read_name)
             memory = node.get("memory", machine_memory())
-            nodes.append(
-                NodeConfig(
-                    name,
-                    self._number(f"{key}.cpus", node.get("cpus", machine_cpus())),
-                    self._parsed(f"{key}.memory", memory, parse_size),
-                    self._gpus(f"{key}.gpus", node["gpus"]) if "gpus" in node else (),
-                    labels=self._labels(f"{key}.labels", node["labels"])
-                    if "labels" in node
-                    else (),
-                )
+            engine = self._text(f"{key}.engine", node["engine"]) if "engine" in node else ""
+            found = NodeConfig(
+                name,
+                self._number(f"{key}.cpus", node.get("cpus", machine_cpus())),
+                self._parsed(f"{key}.memory", memory, parse_size),
+                self._gpus(f"{key}.gpus", node["gpus"]) if "gpus" in node else (),
+                labels=self._labels(f"{key}.labels", node["labels"]) if "labels" in node else (),
             )
-        names = [node.name for node in nodes]
+            nodes.append((engine, found))
+        names = [node.name for _, node in nodes]
         if len(set(names)) != len(names):
-            raise self._wrong("nodes", names, "each node needs its own name", "节点名不能重复")
-        return tuple(nodes)
+            raise self._wrong(
+                "nodes", names, Text("each node needs its own name", "节点名不能重复")
+            )
+        return nodes
 
     def _declared(self, key: str, names: Collection[str], nodes: tuple[NodeConfig, ...]) -> None:
-        """Where the file names the nodes, it names no others."""
+        """If the file declares nodes, only those can be named."""
         known = [node.name for node in nodes]
         for name in sorted(names) if known else ():
             if name not in known:
@@ -236,33 +340,37 @@ class Reader(Values):
                 raise self._wrong(
                     key,
                     name,
-                    f"is no node; [[nodes]] has: {listed}",
-                    f"不是节点；[[nodes]] 中有：{listed}",
+                    Text(
+                        f"is not a node; [[nodes]] has: {listed}",
+                        f"不是节点；[[nodes]] 中有：{listed}",
+                    ),
                 )
 
     def _labels(self, key: str, value: Any) -> tuple[str, ...]:
-        """As jobs can ask for them."""
+        """Labels in the form jobs can ask for."""
         if value is None:
             return ()
         return tuple(self._parsed(key, each, read_name) for each in self._texts(key, value))
 
     def _gpus(self, key: str, value: Any) -> tuple[tuple[str, int], ...]:
-        """5 of one model as "5:RTX3090", or a list of such."""
-        cards = []
+        """ "5:RTX3090" (five of one model), or a list of such."""
+        gpus = []
         for text in value if isinstance(value, list) else [value]:
             count, _, model = str(text).partition(":")
             if not count.isdigit() or not model.strip():
-                raise self._wrong(key, text, 'write "5:RTX3090"', '请写 "5:RTX3090"')
+                raise self._wrong(key, text, Text('must be like "5:RTX3090"', '请写 "5:RTX3090"'))
             if len(count) > 4 or int(count) > _MOST_CARDS:
                 most = f"{_MOST_CARDS}"
-                raise self._wrong(key, text, f"at most {most} cards", f"最多 {most} 张卡")
-            cards.append((model.strip(), int(count)))
-        return tuple(cards)
+                raise self._wrong(key, text, Text(f"at most {most} GPUs", f"最多 {most} 张卡"))
+            gpus.append((model.strip(), int(count)))
+        return tuple(gpus)
 
     def _defaults(self, values: Any) -> Defaults:
         if not isinstance(values, dict):
-            raise self._wrong("defaults", values, "write a [defaults] table", "请写 [defaults] 表")
-        # `node_*` are learned from the nodes, not set.
+            raise self._wrong(
+                "defaults", values, Text("must be a [defaults] table", "请写 [defaults] 表")
+            )
+        # `node_*` come from the nodes, not from the file.
         kinds = {e.name: str(e.type) for e in fields(Defaults) if not e.name.startswith("node_")}
         self._known("defaults", values, tuple(kinds))
         changes: dict[str, Any] = {}
@@ -286,14 +394,6 @@ class Reader(Values):
         host = host.strip("[]")
         if not port.isdigit() or not 0 <= int(port) < 65536:
             raise self._wrong(
-                "server.listen", text, "write host or host:port", "请写 主机 或 主机:端口"
+                "server.listen", text, Text("must be host or host:port", "请写 主机 或 主机:端口")
             )
         return Address(host or "0.0.0.0", int(port))  # noqa: S104 - the admin wrote ":8080"
-
-    def _ports(self, value: Any) -> tuple[int, int] | None:
-        if value is None:
-            return None
-        first, _, last = str(value).partition("-")
-        if first.isdigit() and last.isdigit() and 1024 <= int(first) < int(last) < 65536:
-            return int(first), int(last)
-        raise self._wrong("engine.ports", value, 'write "20000-29999"', '请写 "20000-29999"')

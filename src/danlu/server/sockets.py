@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
+from pathlib import Path
 
 from danlu.server.settings import DEFAULT_PORT, Address, ConfigError, ServerConfig
+from danlu.spec.text import Text
 
 _TRIES = 100
 
@@ -34,7 +36,7 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.socket(family, socket.SOCK_STREAM)
-        # A restarted server takes its address back at once.
+        # A restarted server can bind its address again at once.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         listener.listen(2048)
@@ -43,14 +45,16 @@ def _bind(host: str, port: int) -> socket.socket:
         foreign = isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
         option, what = ("--host", "地址") if foreign else ("--port", "端口")
         raise kind(
-            f"Cannot listen on {host}:{port}: {error.strerror}. Choose another with {option}",
-            f"无法监听 {host}:{port}：{error.strerror}。可用 {option} 指定其他{what}",
+            Text(
+                f"Cannot listen on {host}:{port}: {error.strerror}. Choose another with {option}",
+                f"无法监听 {host}:{port}：{error.strerror}。可用 {option} 指定其他{what}",
+            ),
         ) from None
     return listener
 
 
 def check_tls(config: ServerConfig) -> None:
-    """Said before anything starts: a certificate that cannot be used."""
+    """Reports an unusable certificate before anything starts."""
     if config.tls_cert is None or config.tls_key is None:
         return
     for key, path in (("tls_cert", config.tls_cert), ("tls_key", config.tls_key)):
@@ -58,17 +62,28 @@ def check_tls(config: ServerConfig) -> None:
             path.read_bytes()
         except OSError as error:
             raise ConfigError(
-                f"server.{key}: {path} cannot be read: {error.strerror}",
-                f"server.{key}：无法读取 {path}：{error.strerror}",
+                Text(
+                    f"server.{key}: cannot read {path}: {error.strerror}",
+                    f"server.{key}：无法读取 {path}：{error.strerror}",
+                ),
             ) from None
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.tls_cert, config.tls_key)
+        tls_context(config.tls_cert, config.tls_key)
     except (ssl.SSLError, OSError) as error:
         pair = f"{config.tls_cert}, {config.tls_key}"
         raise ConfigError(
-            f"server.tls_cert and tls_key: not a certificate and its key in PEM ({pair}): {error}",
-            f"server.tls_cert 和 tls_key：不是 PEM 格式的证书和对应的私钥（{pair}）：{error}",
+            Text(
+                f"server.tls_cert and server.tls_key: not a PEM certificate and its key ({pair}): "
+                f"{error}",
+                f"server.tls_cert 和 tls_key：不是 PEM 格式的证书和对应的私钥（{pair}）：{error}",
+            ),
         ) from None
+
+
+def tls_context(cert: Path, key: Path | None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return context
 
 
 def url_of(listener: socket.socket, tls: bool) -> str:

@@ -1,4 +1,4 @@
-"""A backup back in its place: first beside everything, then in one step each."""
+"""Unpacks a backup: into a draft folder first, then into place, atomically per item."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from danlu.control import archive
-from danlu.control.archive import Broken, Readable
-from danlu.control.backup import KEY_SUFFIX, OF_USERS, PRIVATE
+from danlu.files import archive
+from danlu.files.archive import Broken, Readable
+from danlu.files.backup import KEY_SUFFIX, OF_USERS, PRIVATE
+from danlu.spec.text import Text
 from danlu.store import copying, migrate
 from danlu.store.database import Database, database
 from danlu.store.loading import Loading
@@ -27,13 +28,13 @@ class Restored:
     rows: dict[str, int] = field(default_factory=dict)
     logs: int = 0
     homes: int = 0
-    running: int = 0  # jobs that ran when the backup was made
+    running: int = 0  # jobs that were running when the backup was made
     config: bytes | None = None
-    aside: Path | None = None  # where what was here before has gone
+    aside: Path | None = None  # where the previous data was moved
 
 
 class Unpacking:
-    """Into a folder of its own, below the data folder, so that moving is only a new name."""
+    """Into a folder inside the data folder, so that moving into place is a rename."""
 
     def __init__(self, data: Path, head: dict[str, Any], target: Loading) -> None:
         self.restored = Restored(float(head["made_at"]))
@@ -50,8 +51,10 @@ class Unpacking:
         parts = rest.split("/")
         if kind not in _KINDS or not rest or any(part in ("", ".", "..") for part in parts):
             raise Broken(
-                f"The backup holds {info.name!r}, which has no place here",
-                f"备份中的 {info.name!r} 不属于任何位置",
+                Text(
+                    f"The backup contains an unexpected entry: {info.name!r}",
+                    f"备份中有意外的内容：{info.name!r}",
+                ),
             )
         if kind == "tables":
             self._rows(parts[0], source)
@@ -66,7 +69,7 @@ class Unpacking:
             self._home(info, source)
 
     def finish(self) -> None:
-        """Links last: nothing was written through one. Folders get their rights last."""
+        """Links last, so that nothing is written through one; then the modes of folders."""
         for path, target, info in self._links:
             os.symlink(target, path)
             if os.geteuid() == 0:
@@ -80,7 +83,7 @@ class Unpacking:
     def _rows(self, table: str, source: Readable) -> None:
         columns = self._head["tables"].get(table)
         if columns is None:
-            raise Broken(f"The backup has no table {table}", f"备份中没有表 {table}")
+            raise Broken(Text(f"The backup lacks the table {table}", f"备份缺少表 {table}"))
         lines = source.read().splitlines()
         rows = self._target.add(table, columns, lines)
         self.restored.rows[table] = self.restored.rows.get(table, 0) + rows
@@ -88,7 +91,12 @@ class Unpacking:
     def _private(self, parts: list[str], source: Readable) -> None:
         name = parts[0]
         if len(parts) > 1 or not (name in PRIVATE or name.endswith(KEY_SUFFIX)):
-            raise Broken(f"The backup holds {name!r}, which has no place here", f"多余的 {name!r}")
+            raise Broken(
+                Text(
+                    f"The backup contains an unexpected entry: {name!r}",
+                    f"备份中有意外的内容：{name!r}",
+                )
+            )
         path = self.draft / "private" / name
         path.parent.mkdir(mode=0o700, exist_ok=True)
         _write(str(path), source, 0o600)
@@ -107,7 +115,9 @@ class Unpacking:
 
     def _file(self, info: tarfile.TarInfo, source: Readable) -> None:
         if not info.isreg():
-            raise Broken(f"{info.name} in the backup is no file", f"备份中的 {info.name} 不是文件")
+            raise Broken(
+                Text(f"{info.name} in the backup is not a file", f"备份中的 {info.name} 不是文件")
+            )
         path = self._path(info)
         _write(path, source, 0o600)
         os.utime(path, (info.mtime, info.mtime))
@@ -133,7 +143,7 @@ def _like(path: str, info: tarfile.TarInfo) -> None:
 
 
 class Placing:
-    """From the draft into the data folder; can be taken back until the database has committed."""
+    """From the draft into the data folder; can be undone until the database has committed."""
 
     def __init__(self, data: Path, draft: Path) -> None:
         self._data = data
@@ -156,7 +166,7 @@ class Placing:
         self._move(source, target)
 
     def set_aside(self, path: Path) -> None:
-        """On the same disk: it is only a new name."""
+        """On the same disk, so this is a rename."""
         if path.is_relative_to(self._data):
             place = self._aside() / path.relative_to(self._data)
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -177,7 +187,7 @@ class Placing:
             if kind != "logs" or not target.is_dir():
                 self.put(entry, target)
                 continue
-            # A log only grows: of two with the same name the longer one holds the other.
+            # Logs only grow: of two with the same name, the longer one contains the other.
             for log in sorted(entry.iterdir()):
                 there = target / log.name
                 if not there.exists() or there.stat().st_size < log.stat().st_size:
@@ -195,7 +205,7 @@ class Placing:
 
 
 def upgraded(path: str, head: dict[str, Any], draft: Path) -> Database:
-    """The rows of an older backup, brought to this version in a database of its own."""
+    """The rows of an older backup, migrated to this version in a temporary database."""
     found = database(f"sqlite:///{draft / 'older.db'}")
     found.create()
     migrate.upgrade(found, str(head["revision"]))
@@ -213,7 +223,7 @@ def upgraded(path: str, head: dict[str, Any], draft: Path) -> Database:
         archive.read(path, take)
         connection.commit()
     except sqlite3.Error as error:
-        raise Broken(f"Its rows do not fit: {error}", f"数据行不匹配：{error}") from None
+        raise Broken(Text(f"Its rows do not match: {error}", f"数据行不匹配：{error}")) from None
     finally:
         connection.close()
     migrate.upgrade(found)

@@ -1,8 +1,10 @@
-"""What the server says on a terminal, in the reader's language."""
+"""Terminal output of the server, in the reader's language."""
 
 from __future__ import annotations
 
 import os
+
+from danlu.spec.text import Text
 
 
 def chinese() -> bool:
@@ -13,5 +15,5 @@ def chinese() -> bool:
     return False
 
 
-def say(en: str, zh: str) -> str:
-    return zh if chinese() else en
+def say(text: Text) -> str:
+    return text.zh if chinese() else text.en

@@ -1,11 +1,13 @@
-"""`JobSpec` as plain JSON values, and back: how jobs are stored and shown.
+"""`JobSpec` to plain JSON values and back: how jobs are stored and shown.
 
-Written by hand because it runs for every job that is queued, started or listed. Keys that hold
-their default are left out, so rows stay small and a new key needs no migration.
+Written by hand because it runs for every job that is queued, started or listed. Keys with their
+default value are omitted, so rows stay small and a new key needs no migration.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from danlu.spec.job import (
@@ -49,7 +51,7 @@ def to_values(spec: JobSpec) -> Values:
     if spec.after:
         values["after"] = [{"job": each.job, "when": each.after.value} for each in spec.after]
     if spec.array is not None:
-        values["array"] = {"indexes": list(spec.array.indexes), "limit": spec.array.limit}
+        values["array"] = {"runs": runs(spec.array.indexes), "limit": spec.array.limit}
     if spec.stdin is not Stdin.NONE:
         values["stdin"] = spec.stdin.value
     if spec.split_output:
@@ -140,7 +142,7 @@ def from_values(values: Values) -> JobSpec:
         retries=values["retries"],
         grace=values["grace"],
         after=tuple([Dependency(each["job"], After(each["when"])) for each in get("after", ())]),
-        array=None if array is None else Array(tuple(array["indexes"]), array["limit"]),
+        array=None if array is None else _array(array),
         stdin=Stdin(get("stdin", "none")),
         split_output=get("split_output", False),
         log_cap=get("log_cap"),
@@ -187,3 +189,29 @@ def _role(values: Values) -> Role:
         min_failed=get("min_failed", 1),
         min_succeeded=get("min_succeeded", 0),
     )
+
+
+def runs(indexes: Sequence[int]) -> list[list[int]]:
+    """As first, step and count: every element of an array carries this, and 0-9999 is short."""
+    found: list[list[int]] = []
+    for index in indexes:
+        last = found[-1] if found else None
+        if last is None or (last[2] > 1 and index != last[0] + last[1] * last[2]):
+            found.append([index, 1, 1])
+        elif last[2] == 1:
+            last[1:] = [index - last[0], 2]
+        else:
+            last[2] += 1
+    return found
+
+
+def _array(values: Mapping[str, Any]) -> Array:
+    if "indexes" in values:  # as earlier versions stored it
+        return Array(tuple(values["indexes"]), values["limit"])
+    return Array(_indexes(tuple(map(tuple, values["runs"]))), values["limit"])
+
+
+@lru_cache(64)
+def _indexes(found: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    """Kept: all elements of an array share the one list."""
+    return tuple(first + step * n for first, step, count in found for n in range(count))

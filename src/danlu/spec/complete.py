@@ -1,4 +1,4 @@
-"""From what somebody wrote to a whole `JobSpec`: gaps filled, caps held, contradictions told."""
+"""Turns a request into a complete `JobSpec`: fills gaps, enforces caps, reports contradictions."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ from danlu.spec.errors import (
 from danlu.spec.job import JobSpec
 from danlu.spec.read import RawJob, read_jobs
 from danlu.spec.request import JOB_KEYS, ROLE_KEYS, JobRequest
+from danlu.spec.text import Text
 
 _DEFAULTS = Defaults()
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One job of a request: what it asks for, and the client's id for it, if it made one."""
+    """One job of a request, with the client's id for it, if any."""
 
     spec: JobSpec
     id: str | None = None
-    origin: Mapping[str, Any] | None = None  # of a foreign file: its language, and the notes
+    origin: Mapping[str, Any] | None = None  # for a foreign file: its language, and the notes
 
 
 def read_submissions(
     text: bytes | str, media_type: str | None = None, defaults: Defaults = _DEFAULTS
 ) -> list[Submission]:
-    """All jobs of a file or request; the mistakes of all of them are told together."""
+    """All jobs of a file or request; the errors of all of them are reported together."""
     submissions: list[Submission] = []
     problems: list[Problem] = []
     for raw in read_jobs(text, media_type):
@@ -58,7 +59,7 @@ def read_submissions(
 def complete(
     job: RawJob | JobRequest | Mapping[str, Any], defaults: Defaults = _DEFAULTS
 ) -> JobSpec:
-    """The whole job. Raises `SpecError` with everything that is wrong."""
+    """The complete job. Raises `SpecError` with all errors."""
     if isinstance(job, JobRequest):
         return _completed(job, defaults, None)
     raw = job if isinstance(job, RawJob) else RawJob(dict(job))
@@ -66,7 +67,7 @@ def complete(
 
 
 def as_request(raw: RawJob, defaults: Defaults = _DEFAULTS) -> JobRequest:
-    """The checked request. Raises `SpecError`, which names contradictions too."""
+    """The validated request. Raises `SpecError`, including contradictions."""
     roles = raw.values.get("roles")
     if len(raw.values) <= len(JOB_KEYS) and not (
         isinstance(roles, dict) and len(roles) > MOST_ROLES
@@ -79,9 +80,9 @@ def as_request(raw: RawJob, defaults: Defaults = _DEFAULTS) -> JobRequest:
 
 
 def _explained(raw: RawJob, defaults: Defaults) -> JobRequest:
-    """Once more, slowly, so that one answer holds every mistake.
+    """A second, slower pass, so that one answer contains every error.
 
-    What is wrong is told and taken out, key by key; what is left goes on to the next check.
+    Invalid keys are reported and removed, and the rest goes on to the next check.
     """
     findings: list[Finding] = []
     values = _known_keys(raw.values, findings)
@@ -106,7 +107,7 @@ def _known_keys(values: dict[str, Any], findings: list[Finding]) -> dict[str, An
     roles = known.get("roles")
     if isinstance(roles, dict):
         kept = {}
-        # One more than allowed, so that the later check sees that there are too many.
+        # One more than allowed, so that the later check notices that there are too many.
         for name, role in list(roles.items())[: MOST_ROLES + 1]:
             if not ROLE_NAME.fullmatch(name):
                 findings.append(bad_role_name(name))
@@ -141,14 +142,18 @@ def _not_a_mapping(path: Path, value: object) -> Finding:
         return Finding(
             path,
             value,
-            "does not name roles; write {worker: {count: 2, command: ...}}",
-            "不是角色；请写 {worker: {count: 2, command: ...}}",
+            Text(
+                "does not name roles; write {worker: {count: 2, command: ...}}",
+                "不是角色；请写 {worker: {count: 2, command: ...}}",
+            ),
         )
     return Finding(
         path,
         value,
-        "is not a role; write its keys and values, as in {count: 2, command: ...}",
-        "不是角色；请写键和值，例如 {count: 2, command: ...}",
+        Text(
+            "is not a role; write its keys and values, as in {count: 2, command: ...}",
+            "不是角色；请写键和值，例如 {count: 2, command: ...}",
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""One pass that fills the gaps of a request and looks for contradictions and for too much."""
+"""One pass that fills the gaps of a request and checks contradictions and limits."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from danlu.spec.job import (
 )
 from danlu.spec.names import default_name
 from danlu.spec.request import ROLE_KEYS, JobRequest, RoleRequest
+from danlu.spec.text import Text
 from danlu.spec.units import format_duration, format_size
 
 SINGLE_ROLE = "main"
-"""The name of the role of a job that names none."""
+"""The role of a job that names none."""
 
 QUEUE = "default"
 GRACE = 10.0
 MOST_ROLES = 100
 
 SHARED_KEYS = frozenset({"image", "env", "secrets", "mounts", "workdir"})
-"""Keys that may stand beside `roles` and then hold for all of them."""
+"""Keys that may be set next to `roles` and then apply to all of them."""
 
 ROLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}", re.ASCII)
 _NO_GPUS = GpuRequest()
@@ -43,13 +44,17 @@ def bad_role_name(name: str) -> Finding:
     return Finding(
         ("roles", name),
         NO_VALUE,
-        "is not a role's name; write a letter, then letters, digits or '_', up to 32",
-        "不是角色名；请以字母开头，后接字母、数字或 '_'，最多 32 个字符",
+        Text(
+            "is not a valid role name; use a letter, then letters, digits or '_', up to 32",
+            "不是角色名；请以字母开头，后接字母、数字或 '_'，最多 32 个字符",
+        ),
     )
 
 
 class Completion:
-    """One pass over a request. `bad` are keys already known to be wrong: nothing is said twice."""
+    """One pass over a request. `bad` are keys already reported, so that nothing is reported
+    twice.
+    """
 
     def __init__(
         self, request: JobRequest, defaults: Defaults, bad: frozenset[Path] = frozenset()
@@ -59,8 +64,8 @@ class Completion:
         self.bad = bad
         self.findings: list[Finding] = []
 
-    def add(self, path: Path, value: object, en: str, zh: str) -> None:
-        self.findings.append(Finding(path, value, en, zh))
+    def add(self, path: Path, value: object, message: Text) -> None:
+        self.findings.append(Finding(path, value, message))
 
     def spec(self) -> JobSpec | None:
         request = self.request
@@ -101,16 +106,17 @@ class Completion:
             self.add(
                 path,
                 tasks,
-                f"tasks are more than a job may have ({most})",
-                f"个任务实例超过上限（{most}）",
+                Text(f"tasks exceed the limit of {most} per job", f"个任务实例超过上限（{most}）"),
             )
         if request.array is not None and len(request.array.indexes) > defaults.max_array:
             most = defaults.max_array
             self.add(
                 ("array",),
                 len(request.array.indexes),
-                f"elements are more than an array may have ({most}); use several arrays",
-                f"个元素超过数组上限（{most}）；请分成几个数组",
+                Text(
+                    f"elements exceed the limit of {most} per array; use several arrays",
+                    f"个元素超过数组上限（{most}）；请分成几个数组",
+                ),
             )
         limit = defaults.max_time_limit
         if request.time_limit is not None and limit is not None and request.time_limit > limit:
@@ -123,14 +129,13 @@ class Completion:
         self.add(
             path,
             value,
-            f"is more than allowed here; at most {most}",
-            f"超过此处的上限；最多 {most}",
+            Text(f"exceeds the limit here; at most {most}", f"超过此处的上限；最多 {most}"),
         )
 
     def roles(self) -> tuple[Role, ...]:
         request = self.request
         if request.roles is None:
-            # `roles` that could not be read was told already; the rest cannot be judged without.
+            # Unreadable `roles` have been reported; the rest cannot be checked without them.
             if ("roles",) in self.bad:
                 return ()
             role = self.role(SINGLE_ROLE, request, ())
@@ -149,8 +154,11 @@ class Completion:
                 self.add(
                     (key,),
                     NO_VALUE,
-                    f"cannot stand beside roles; write it inside a role, as in roles.worker.{key}",
-                    f"不能与 roles 并列；请写在角色里，例如 roles.worker.{key}",
+                    Text(
+                        "cannot be used next to roles; move it into a role, e.g. "
+                        f"roles.worker.{key}",
+                        f"不能与 roles 并列；请写在角色里，例如 roles.worker.{key}",
+                    ),
                 )
 
     def check_role_names(self, roles: Mapping[str, RoleRequest]) -> None:
@@ -159,8 +167,10 @@ class Completion:
             self.add(
                 ("roles",),
                 NO_VALUE,
-                f"there is no role here, or too many; write from 1 to {MOST_ROLES}",
-                f"没有角色或角色过多；请写 1 到 {MOST_ROLES} 个",
+                Text(
+                    f"must have 1 to {MOST_ROLES} roles",
+                    f"没有角色或角色过多；请写 1 到 {MOST_ROLES} 个",
+                ),
             )
         seen: set[str] = set()
         for name in list(roles)[:MOST_ROLES]:
@@ -170,13 +180,15 @@ class Completion:
                 self.add(
                     ("roles", name),
                     NO_VALUE,
-                    "differs from another role only in capitals; choose another name",
-                    "与另一角色只有大小写不同；请换一个名称",
+                    Text(
+                        "differs from another role only in case; choose another name",
+                        "与另一角色只有大小写不同；请换一个名称",
+                    ),
                 )
             seen.add(name.lower())
 
     def inherited(self, role: RoleRequest) -> RoleRequest:
-        """With what stands at the top; what the role says itself wins."""
+        """Merges top-level keys; the role's own values win."""
         top = self.request
         mounts = {mount.path: mount for mount in (*(top.mounts or ()), *(role.mounts or ()))}
         secrets = {
@@ -205,8 +217,10 @@ class Completion:
             self.add(
                 (*path, "secrets", both),
                 NO_VALUE,
-                "is set by env and by secrets; keep one",
-                "同时由 env 和 secrets 设置；请只保留一个",
+                Text(
+                    "is set in both env and secrets; keep one",
+                    "同时由 env 和 secrets 设置；请只保留一个",
+                ),
             )
         gpus = resources.gpus
         whole = gpus.count > 0 and gpus.fraction is None
@@ -215,8 +229,10 @@ class Completion:
             self.add(
                 (*path, "processes"),
                 "per_gpu",
-                "needs whole GPUs; ask for gpus: 1 or more, or write one",
-                "需要整卡；请申请 gpus: 1 或更多，或写 one",
+                Text(
+                    "needs whole GPUs; use gpus: 1 or more, or write one",
+                    "需要整卡；请申请 gpus: 1 或更多，或写 one",
+                ),
             )
         if command is None:
             return None
@@ -241,28 +257,34 @@ class Completion:
             self.add(
                 (*path, "script"),
                 request.script,
-                "stands beside command; keep one of the two",
-                "与 command 同时出现；请只保留一个",
+                Text(
+                    "cannot be combined with command; keep one",
+                    "与 command 同时出现；请只保留一个",
+                ),
             )
         if request.command is not None:
             if request.args:
                 self.add(
                     (*path, "args"),
                     list(request.args),
-                    "belong to script; write them into command",
-                    "属于 script；请写进 command",
+                    Text(
+                        "can only be used with script; put them into command",
+                        "属于 script；请写进 command",
+                    ),
                 )
             return request.command
         if request.script is not None:
             return Command(RunAs.SCRIPT, (request.script, *(request.args or ())))
-        # A misspelt or unreadable command was told already.
+        # A misspelt or invalid command has been reported already.
         if not any(len(bad) == len(path) + 1 and bad[: len(path)] == path for bad in self.bad):
             self.add(
                 (*path, "command"),
                 NO_VALUE,
-                "is missing; write what to run, as in command: python train.py,"
-                " or script: ./start.sh",
-                "缺少；请写要运行的内容，例如 command: python train.py，或 script: ./start.sh",
+                Text(
+                    "is missing; write what to run, e.g. command: python train.py, or script: "
+                    "./start.sh",
+                    "缺少；请写要运行的内容，例如 command: python train.py，或 script: ./start.sh",
+                ),
             )
         return None
 
@@ -288,9 +310,11 @@ class Completion:
             self.add(
                 (*path, "shm"),
                 format_size(shm),
-                f"is more than memory ({format_size(memory)}), which it is a part of;"
-                " ask for more memory or less shm",
-                f"超过内存（{format_size(memory)}），而共享内存是其中一部分；"
-                "请增加 memory 或减小 shm",
+                Text(
+                    f"exceeds memory ({format_size(memory)}), of which it is a part; ask for more "
+                    "memory or less shm",
+                    f"超过内存（{format_size(memory)}），而共享内存是其中一部分；"
+                    "请增加 memory 或减小 shm",
+                ),
             )
         return Resources(gpus, cpus, memory, shm)

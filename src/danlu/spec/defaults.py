@@ -1,4 +1,4 @@
-"""What the admin may set about jobs: how gaps are filled, and what is too much."""
+"""The admin's settings for jobs: defaults and limits."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from danlu.spec.units import G, M
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """Filling in follows the GPUs: 8 CPUs a card, up to 15 for a task, and 10 GB a CPU.
+    """Defaults follow the GPUs: 8 CPUs per GPU, up to 15 per task, and 10 GB per CPU.
 
-    `node_*` describe the largest node. They bound what is filled in, so that a job that asks for
-    nothing fits a small machine and leaves the other cards of a node their share; what somebody
-    asks for in words is not bounded by them.
+    `node_*` describe the largest node. They limit the defaults, so that a job that asks for nothing
+    fits a small machine and leaves the other GPUs of a node their share; explicit requests are not
+    limited by them.
     """
 
     cpus_per_gpu: float = 8
     max_default_cpus: float = 15
     cpus_without_gpu: float = 1
     memory_per_cpu: int = 10 * G
-    shm_share: float = 0.5  # of the memory
+    shm_share: float = 0.5  # fraction of the memory
     min_shm: int = 64 * M
     time_limit: float | None = None
-    log_cap: int = G  # of a task whose job names none
+    log_cap: int = G  # if the job sets none
 
-    max_gpus: int | None = None  # of one task, as are cpus and memory
+    max_gpus: int | None = None  # per task, like cpus and memory
     max_cpus: float | None = None
     max_memory: int | None = None
-    max_tasks: int = 1024  # of one job
+    max_tasks: int = 1024  # per job
     max_array: int = 10_000
     max_time_limit: float | None = None
     max_log_cap: int = 64 * G
@@ -40,14 +40,14 @@ class Defaults:
     node_memory: int | None = None
 
     def cpus(self, gpus: GpuRequest) -> float:
-        cards = gpus.fraction or gpus.count
+        amount = gpus.fraction or gpus.count
         cpus = self.cpus_without_gpu
-        if cards:
-            cpus = min(cards * self._cpus_of_a_card(), self.max_default_cpus)
+        if amount:
+            cpus = min(amount * self._cpus_per_gpu(), self.max_default_cpus)
             cpus = max(1.0, math.floor(cpus))
         return float(_least(cpus, self.node_cpus, self.max_cpus))
 
-    def _cpus_of_a_card(self) -> float:
+    def _cpus_per_gpu(self) -> float:
         if self.node_cpus and self.node_gpus:
             return min(self.cpus_per_gpu, self.node_cpus / self.node_gpus)
         return self.cpus_per_gpu
@@ -58,7 +58,7 @@ class Defaults:
             each = min(each, self.node_memory / self.node_cpus)
         memory: float = max(M, cpus * each // M * M)
         if shm is not None:
-            # Shared memory is a part of memory: leave the program as much again.
+            # Shared memory is part of memory: leave the program as much again.
             memory = max(memory, 2 * shm)
         return max(int(_least(memory, self.node_memory, self.max_memory)), shm or 0)
 
@@ -67,7 +67,7 @@ class Defaults:
         return min(max(share, self.min_shm), memory)
 
     def limited_time(self) -> float | None:
-        """Where a longest time is set, no job runs without a limit."""
+        """If a maximum is set, no job runs without a limit."""
         if self.time_limit is None:
             return self.max_time_limit
         return _least(self.time_limit, self.max_time_limit)

@@ -1,7 +1,7 @@
-"""Why a command ended: from its status and the end of its log to a reason people can act on.
+"""Why a command ended: from its status and the end of its log to an actionable reason.
 
-A log is only believed when the status says that something failed, and only where nothing else
-failed later: a program may print "out of memory", recover, and end of something different.
+A log only counts if the status says that something failed, and only if nothing else failed later: a
+program may print "out of memory", recover, and fail for another reason.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from danlu.spec.job import Resources
 from danlu.spec.signs import SHARED_MEMORY_NEARBY, SIGNS, WORDS, find
-from danlu.spec.states import Reason, meaning
+from danlu.spec.states import PLATFORM_RETRIES, Reason, Retry, meaning
+from danlu.spec.text import Text
 from danlu.spec.units import format_size
 
 TAIL = 64 << 10
@@ -27,11 +28,11 @@ Detail = dict[str, str | int]
 
 class Diagnosis(NamedTuple):
     reason: Reason
-    detail: Detail  # code, signal, detail, limit: what the texts of the reason use
+    detail: Detail  # code, signal, detail, limit: values for the reason's texts
     evidence: tuple[str, ...] = ()  # lines of the log that show it
 
 
-# Exceptions that only pass on what went wrong elsewhere.
+# Exceptions that only report a failure elsewhere.
 _PASSED_ON = re.compile(
     r"ChildFailedError|ProcessRaisedException|ProcessExitedException|CalledProcessError|"
     r"SystemExit|BrokenPipeError|ConnectionResetError|EOFError|KeyboardInterrupt|"
@@ -48,7 +49,9 @@ _CHAINED = re.compile(
 
 _SIGBUS = 7
 SHARED_MEMORY_FULL = "shared_memory_full"
-"""A hint of the engine that is no reason by itself: many a program fills /dev/shm and is well."""
+"""A hint from the engine that is not a reason in itself: many programs fill /dev/shm and
+are fine.
+"""
 _DISK = re.compile(r"quota exceeded|(?:^|[\s'\"‘“:=(])/[\w.-]+", re.IGNORECASE)
 _SHELL_SIGNALS = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31})
 _NOT_FOUND = re.compile(
@@ -73,9 +76,9 @@ def diagnose(
     tail: bytes = b"",
     resources: Resources | None = None,
 ) -> Diagnosis:
-    """Why a task ended. `hint` and `detail` are the engine's own knowledge; `tail` ends the log.
+    """Why a task ended. `hint` and `detail` come from the engine; `tail` is the end of the log.
 
-    A command that ended with status 0 completed, whatever its log says.
+    A command with status 0 has completed, whatever its log says.
     """
     if code == 0 and not signal:
         return Diagnosis(Reason.COMPLETED, {"code": 0})
@@ -111,7 +114,7 @@ def _names_no_disk(evidence: tuple[str, ...]) -> bool:
 
 
 def _status(code: int | None, signal: int | None) -> tuple[int | None, int | None]:
-    """The status both ways: shells pass on a signal as 128 + n, Python as -n."""
+    """Code and signal: shells report a signal as 128 + n, Python as -n."""
     if signal:
         return 128 + signal if code is None else code, signal
     if code is not None and code < 0:
@@ -129,7 +132,7 @@ def _known(hint: str) -> Reason | None:
 
 
 def _lines(tail: bytes) -> list[str]:
-    """Lines as a terminal would show them: progress bars draw over themselves with \\r."""
+    r"""Lines as a terminal would show them: progress bars overwrite themselves with \r."""
     text = tail[-TAIL:].decode("utf-8", "replace")
     lines = []
     for line in re.split(r"[\r\n]+", text):
@@ -154,7 +157,7 @@ def _from_shell(code: int | None, lines: list[str], facts: Detail) -> Diagnosis 
             about = next(text for text in match.groupdict().values() if text)
             facts.setdefault("detail", printable(about))
             return Diagnosis(reason, facts, (shown(line),))
-    # A program that prints and then ends with 126 or 127 means something of its own.
+    # A program that prints something and then exits with 126 or 127 has its own meaning for it.
     return None if lines else Diagnosis(reason, facts)
 
 
@@ -177,18 +180,21 @@ def _sign_in(lines: list[str], index: int) -> tuple[Reason, re.Match[str]] | Non
     if not any(word in lower for word in WORDS):
         return None
     found = find(lines[index])
-    if found and found[0] is Reason.DISK_FULL:
-        around = lines[max(0, index - 20) : index + 1]
-        if any(SHARED_MEMORY_NEARBY.search(line) for line in around):
-            return Reason.OUT_OF_SHARED_MEMORY, found[1]
+    if found and found[0] is Reason.DISK_FULL and _names_shared_memory(lines, index):
+        return Reason.OUT_OF_SHARED_MEMORY, found[1]
     return found
 
 
-def _failure_start(lines: list[str]) -> int:
-    """From which line on the log is about the end.
+def _names_shared_memory(lines: list[str], index: int) -> bool:
+    """In the lines just before. As one text: asked for thousands of lines, it is still quick."""
+    return SHARED_MEMORY_NEARBY.search("\n".join(lines[max(0, index - 20) : index + 1])) is not None
 
-    Where the last exception is one that says nothing known, what was logged before its traceback
-    was survived, unless the traceback says that one led to the other.
+
+def _failure_start(lines: list[str]) -> int:
+    """The line from which on the log is about the end.
+
+    If the last exception is not a known one, errors logged before its traceback were survived,
+    unless the traceback says that one caused the other.
     """
     last = _last_exception(lines)
     if last is None or _PASSED_ON.search(lines[last]) or find(lines[last]):
@@ -243,13 +249,13 @@ def signal_name(number: int) -> str:
 
 
 def shown(line: str) -> str:
-    """A line of a log, safe to print and short."""
+    """A line of a log, shortened and safe to print."""
     text = printable(line)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
 
 
 def printable(text: str) -> str:
-    """Without anything that could move a terminal's cursor or turn text around."""
+    """Removes anything that could move a terminal's cursor or reverse text."""
     plain = _ESCAPES.sub("", text)
     if not plain.isprintable():
         plain = "".join(
@@ -263,13 +269,30 @@ class _Facts(dict[str, str]):
         return "?"
 
 
-def describe(reason: Reason, detail: Mapping[str, object]) -> tuple[str, str, str, str]:
-    """The texts of a reason with their gaps filled: en, zh, advice_en, advice_zh."""
-    facts = _Facts({key: shown(str(value)) for key, value in detail.items() if value is not None})
-    texts = meaning(reason)
-    return (
-        texts.en.format_map(facts),
-        texts.zh.format_map(facts),
-        texts.advice_en.format_map(facts),
-        texts.advice_zh.format_map(facts),
+def describe(reason: Reason, detail: Mapping[str, object]) -> Text:
+    """What happened, with the details filled in."""
+    return meaning(reason).message.format(_facts(detail))
+
+
+def advise(reason: Reason, detail: Mapping[str, object], ended: bool = True) -> Text:
+    """What to do about it; empty if there is nothing to do.
+
+    `ended`: the job is over, so the platform has given up retrying.
+    """
+    found = meaning(reason)
+    advice = found.advice.format(_facts(detail))
+    if found.retry is not Retry.PLATFORM:
+        return advice
+    if ended:
+        return Text(
+            f"Given up after {PLATFORM_RETRIES} retries. {advice.en}",
+            f"重试 {PLATFORM_RETRIES} 次后放弃。{advice.zh}",
+        )
+    return Text(
+        f"It is retried automatically; if it persists, {advice.en[:1].lower()}{advice.en[1:]}",
+        f"平台会自动重试；若持续出现，{advice.zh}",
     )
+
+
+def _facts(detail: Mapping[str, object]) -> _Facts:
+    return _Facts({key: shown(str(value)) for key, value in detail.items() if value is not None})

@@ -1,7 +1,7 @@
-"""What is wrong with a job, told so that its writer can mend it, in both languages.
+"""Errors in a job, worded so that its author can fix them, in both languages.
 
-A value that is not allowed raises `Wrong` where it is read. Whoever knows the place in the file
-turns all of them into one `SpecError`, so that people mend a file once, not once per mistake.
+An invalid value raises `Wrong` where it is read. The caller, which knows the position in the file,
+collects them into one `SpecError`, so that all errors are reported at once.
 """
 
 from __future__ import annotations
@@ -11,64 +11,64 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from danlu.spec.text import Text
+
 Path = tuple[str | int, ...]
 LineOf = Callable[[Path], int | None]
 
 MOST_PROBLEMS = 50
-"""More than anybody mends in one go; it also bounds the answer to a hostile file."""
+"""More than anyone fixes in one go; also bounds the answer to a hostile file."""
 
 NO_VALUE: Final = object()
-"""For findings about something that is not there."""
+"""For findings about something missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One mistake, before it is known where in the file it stands.
+    """One error, before its position in the file is known.
 
-    The texts go on after the key and the value: "gpus: 'two'" + " is not a number of cards; ...".
+    The message continues after key and value: "gpus: 'two'" + " is not a number of GPUs; ...".
     """
 
     path: Path
     value: object
-    en: str
-    zh: str
+    message: Text
 
     def below(self, path: Path) -> Finding:
-        return Finding(path + self.path, self.value, self.en, self.zh)
+        return Finding(path + self.path, self.value, self.message)
 
 
 class Wrong(ValueError):
-    """One value, or several inside one, that is not allowed."""
+    """An invalid value, or several inside one."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
-        super().__init__("; ".join(sentence(found, "en") for found in self.findings))
+        super().__init__("; ".join(sentence(found).en for found in self.findings))
 
 
-def wrong(value: object, en: str, zh: str, path: Path = ()) -> Wrong:
-    return Wrong((Finding(path, value, en, zh),))
+def wrong(value: object, message: Text, path: Path = ()) -> Wrong:
+    return Wrong((Finding(path, value, message),))
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake as people and programs read it. The messages name key and value themselves."""
+    """One error as people and programs read it. The message includes key and value."""
 
     key: str  # roles.worker.gpus; empty: the whole file
     value: str  # shortened and printable
-    message_en: str
-    message_zh: str
+    message: Text
     line: int | None = None
-    job: int | None = None  # 1, 2, ... where a file holds several jobs
+    job: int | None = None  # 1, 2, ... if a file has several jobs
 
     def text(self, language: str = "en") -> str:
-        """The message with its place in front, for a terminal."""
+        """The message with its position, for a terminal."""
         chinese = language.startswith("zh")
         places = []
         if self.job is not None:
             places.append(f"第 {self.job} 个任务" if chinese else f"job {self.job}")
         if self.line is not None:
             places.append(f"第 {self.line} 行" if chinese else f"line {self.line}")
-        message = self.message_zh if chinese else self.message_en
+        message = self.message.pick(language)
         return f"{', '.join(places)}: {message}" if places else message
 
     def values(self) -> dict[str, str | int | None]:
@@ -78,13 +78,12 @@ class Problem:
             "value": self.value,
             "line": self.line,
             "job": self.job,
-            "message_en": self.message_en,
-            "message_zh": self.message_zh,
+            **self.message.values("message"),
         }
 
 
 class SpecError(Exception):
-    """A job file that cannot be accepted, with everything that is wrong with it."""
+    """A job file that cannot be accepted, with all its errors."""
 
     language = ""  # the foreign language it was read as
 
@@ -96,23 +95,23 @@ class SpecError(Exception):
         return "\n".join(problem.text(language) for problem in self.problems)
 
 
-def file_error(en: str, zh: str, line: int | None = None, value: object = NO_VALUE) -> SpecError:
+def file_error(message: Text, line: int | None = None, value: object = NO_VALUE) -> SpecError:
     """The file as a whole cannot be read."""
     shown = "" if value is NO_VALUE else shorten(value)
-    return SpecError((Problem("", shown, en, zh, line),))
+    return SpecError((Problem("", shown, message, line),))
 
 
 def spec_error(
     findings: Iterable[Finding], line_of: LineOf | None = None, job: int | None = None
 ) -> SpecError:
-    """Everything that was found, in the order of the file."""
+    """All findings, in file order."""
     found = list(findings)
     problems = [_problem(each, line_of, job) for each in found[:MOST_PROBLEMS]]
     problems.sort(key=lambda problem: problem.line or 0)
     more = len(found) - MOST_PROBLEMS
     if more > 0:
         problems.append(
-            Problem("", "", f"... and {more} more mistakes", f"……另有 {more} 处错误", job=job)
+            Problem("", "", Text(f"... and {more} more errors", f"……另有 {more} 处错误"), job=job)
         )
     return SpecError(problems)
 
@@ -121,19 +120,17 @@ def _problem(found: Finding, line_of: LineOf | None, job: int | None) -> Problem
     return Problem(
         key=show_path(found.path),
         value="" if found.value is NO_VALUE else shorten(found.value),
-        message_en=sentence(found, "en"),
-        message_zh=sentence(found, "zh"),
+        message=sentence(found),
         line=line_of(found.path) if line_of else None,
         job=job,
     )
 
 
-def sentence(found: Finding, language: str) -> str:
-    text = found.zh if language == "zh" else found.en
+def sentence(found: Finding) -> Text:
     subject = f"{show_path(found.path)}: " if found.path else ""
-    if found.value is NO_VALUE:
-        return subject + text
-    return f"{subject}{shorten(found.value)} {text}"
+    if found.value is not NO_VALUE:
+        subject += f"{shorten(found.value)} "
+    return Text(subject, subject) + found.message
 
 
 def show_path(path: Path) -> str:
@@ -148,7 +145,7 @@ def _show_key(part: str | int) -> str:
 
 
 def shorten(value: object, room: int = 48, depth: int = 2) -> str:
-    """A value on one short printable line, whatever it holds."""
+    """Any value on one short printable line."""
     if isinstance(value, str):
         return repr(value) if len(value) <= room else repr(value[: room - 1]) + "…"
     if value is None:
@@ -225,22 +222,25 @@ OTHER_NAMES = {
     "volumes": "mounts",
     "walltime": "time_limit",
 }
-"""What other systems call our keys, where spelling alone does not lead there."""
+"""What other systems call our keys, where spelling alone does not help."""
 
 
 def unknown_key(key: str, known: Iterable[str], path: Path = ()) -> Finding:
-    """An unknown key, with the nearest known one. Its value says nothing: the key is wrong."""
+    """An unknown key, with the closest known one."""
     known = list(known)
     meant = nearest(key, known)
     shown = shorten(key)
     every = ", ".join(known)
     if meant:
-        en = f"unknown key {shown}; did you mean '{meant}'?"
-        zh = f"未知的键 {shown}；是否想写 '{meant}'？"
+        message = Text(
+            f"unknown key {shown}; did you mean '{meant}'?",
+            f"未知的键 {shown}；是否想写 '{meant}'？",
+        )
     else:
-        en = f"unknown key {shown}; known keys: {every}"
-        zh = f"未知的键 {shown}；可用的键：{every}"
-    return Finding((*path, key), NO_VALUE, en, zh)
+        message = Text(
+            f"unknown key {shown}; known keys: {every}", f"未知的键 {shown}；可用的键：{every}"
+        )
+    return Finding((*path, key), NO_VALUE, message)
 
 
 def nearest(key: str, known: Iterable[str]) -> str | None:

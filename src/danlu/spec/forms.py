@@ -1,4 +1,4 @@
-"""Readers of values that have several writings: GPUs, commands, variables, secrets."""
+"""Readers for values with several notations: GPUs, commands, variables, secrets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from danlu.spec.errors import Finding, Path, Wrong, unknown_key, wrong
 from danlu.spec.fields import LONGEST_WORD, read_line, read_name, read_number, read_text
 from danlu.spec.job import Command, GpuRequest, RunAs
+from danlu.spec.text import Text
 
 MOST_WORDS = 10_000
 MOST_VARIABLES = 1_000
@@ -22,13 +23,13 @@ T = TypeVar("T")
 
 
 class Collected:
-    """Gathers the mistakes inside one value, so that all of them are told."""
+    """Collects the errors inside one value, so that all are reported."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
 
-    def add(self, value: object, en: str, zh: str, path: Path = ()) -> None:
-        self.findings.append(Finding(path, value, en, zh))
+    def add(self, value: object, message: Text, path: Path = ()) -> None:
+        self.findings.append(Finding(path, value, message))
 
     def read(self, reader: Callable[[Any], T], value: object, *path: str | int) -> T | None:
         try:
@@ -49,13 +50,11 @@ class Collected:
 
 # GPUs
 
-_GPUS_EN = (
-    "does not say how many GPUs; write a whole number (2), a fraction of one card (0.5),"
-    " a number and a model (2:RTX3090), or {count: 2, model: RTX3090}"
-)
-_GPUS_ZH = (
+_GPUS = Text(
+    "is not a number of GPUs; use an integer (2), a fraction of one GPU (0.5), a count and a "
+    "model (2:RTX3090), or {count: 2, model: RTX3090}",
     "不是 GPU 数量；请写整数（2）、一张卡的几分之几（0.5）、数量和型号（2:RTX3090），"
-    "或 {count: 2, model: RTX3090}"
+    "或 {count: 2, model: RTX3090}",
 )
 
 
@@ -76,12 +75,14 @@ def _gpus_from_mapping(value: Mapping[str, object]) -> GpuRequest:
     amount = value.get("count")
     fraction = value.get("fraction")
     if value.get("indexes") is not None:
-        indexes = found.read(_card_indexes, value["indexes"], "indexes") or ()
+        indexes = found.read(_gpu_indexes, value["indexes"], "indexes") or ()
         if fraction is not None or amount not in (None, len(indexes)):
             found.add(
                 value["indexes"],
-                "say how many cards, too; leave count and fraction out",
-                "已经说明了卡数；请不写 count 和 fraction",
+                Text(
+                    "already say how many GPUs; omit count and fraction",
+                    "已经说明了卡数；请不写 count 和 fraction",
+                ),
                 ("indexes",),
             )
         found.done()
@@ -91,8 +92,10 @@ def _gpus_from_mapping(value: Mapping[str, object]) -> GpuRequest:
         if number is None or not SMALLEST_FRACTION <= number < 1 or amount not in (None, 1):
             found.add(
                 fraction,
-                "is not a fraction of one card; write a number from 0.01 to 0.99, without count",
-                "不是一张卡的几分之几；请写 0.01 到 0.99 的数，且不写 count",
+                Text(
+                    "is not a fraction of one GPU; use a number from 0.01 to 0.99, without count",
+                    "不是一张卡的几分之几；请写 0.01 到 0.99 的数，且不写 count",
+                ),
                 ("fraction",),
             )
         found.done()
@@ -101,7 +104,7 @@ def _gpus_from_mapping(value: Mapping[str, object]) -> GpuRequest:
     return _gpus(1 if amount is None else amount, name, value)
 
 
-def _card_indexes(value: object) -> tuple[int, ...]:
+def _gpu_indexes(value: object) -> tuple[int, ...]:
     numbers = value if isinstance(value, list) else []
     good = [n for n in numbers if isinstance(n, int) and not isinstance(n, bool)]
     if not good or good != numbers or len(set(good)) != len(good) or len(good) > MOST_GPUS:
@@ -109,8 +112,10 @@ def _card_indexes(value: object) -> tuple[int, ...]:
     if not good or min(good) < 0 or max(good) >= MOST_GPUS:
         raise wrong(
             value,
-            "are not cards; write their numbers as `danlu gpus` shows them, as in [0, 1]",
-            "不是卡号；请写 `danlu gpus` 显示的编号，例如 [0, 1]",
+            Text(
+                "are not GPU numbers; use those shown by `danlu gpus`, e.g. [0, 1]",
+                "不是卡号；请写 `danlu gpus` 显示的编号，例如 [0, 1]",
+            ),
         )
     return tuple(sorted(good))
 
@@ -118,13 +123,13 @@ def _card_indexes(value: object) -> tuple[int, ...]:
 def _gpus(amount: object, model: str | None, value: object) -> GpuRequest:
     number = read_number(amount)
     if number is None or not 0 <= number <= MOST_GPUS or (0 < number < SMALLEST_FRACTION):
-        raise wrong(value, _GPUS_EN, _GPUS_ZH)
+        raise wrong(value, _GPUS)
     if number == 0 and model is not None:
-        raise wrong(value, "names a model but no card", "写了型号但数量为 0")
+        raise wrong(value, Text("names a model but asks for no GPU", "写了型号但数量为 0"))
     if 0 < number < 1:
         return GpuRequest(1, model, number)
     if not number.is_integer():
-        raise wrong(value, _GPUS_EN, _GPUS_ZH)
+        raise wrong(value, _GPUS)
     return GpuRequest(int(number), model)
 
 
@@ -134,8 +139,10 @@ def read_model(value: object) -> str:
         return text
     raise wrong(
         text,
-        "is not a GPU model; write a name as `danlu gpus` shows it, as in RTX3090",
-        "不是 GPU 型号；请写 `danlu gpus` 显示的名称，例如 RTX3090",
+        Text(
+            "is not a GPU model; use a name shown by `danlu gpus`, e.g. RTX3090",
+            "不是 GPU 型号；请写 `danlu gpus` 显示的名称，例如 RTX3090",
+        ),
     )
 
 
@@ -153,16 +160,18 @@ def read_command(value: object) -> Command:
             return Command(RunAs.SHELL, (text,))
     raise wrong(
         value,
-        "is not a command; write text for the shell (python train.py) or a list of exact words"
-        " ([python, train.py])",
-        "不是命令；请写交给 shell 的文字（python train.py），或逐词列表（[python, train.py]）",
+        Text(
+            "is not a command; write text for the shell (python train.py) or a list of words "
+            "([python, train.py])",
+            "不是命令；请写交给 shell 的文字（python train.py），或逐词列表（[python, train.py]）",
+        ),
     )
 
 
 def read_words(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise wrong(
-            value, "is not a list of words; write [one, two]", "不是词的列表；请写 [one, two]"
+            value, Text("is not a list of words; write [one, two]", "不是词的列表；请写 [one, two]")
         )
     bounded(value, MOST_WORDS)
     found = Collected()
@@ -173,7 +182,7 @@ def read_words(value: object) -> tuple[str, ...]:
 
 def bounded(value: list[Any] | Mapping[str, Any], most: int) -> None:
     if len(value) > most:
-        raise wrong(value, f"has more than {most} entries", f"超过 {most} 项")
+        raise wrong(value, Text(f"has more than {most} entries", f"超过 {most} 项"))
 
 
 # Variables and secrets
@@ -181,7 +190,9 @@ def bounded(value: list[Any] | Mapping[str, Any], most: int) -> None:
 
 def read_env(value: object) -> dict[str, str]:
     if not isinstance(value, Mapping):
-        raise wrong(value, "is not a mapping; write {NAME: value}", "不是映射；请写 {NAME: value}")
+        raise wrong(
+            value, Text("is not a mapping; write {NAME: value}", "不是映射；请写 {NAME: value}")
+        )
     bounded(value, MOST_VARIABLES)
     found = Collected()
     env: dict[str, str] = {}
@@ -201,15 +212,19 @@ def _read_variable(value: object) -> str:
         return value
     raise wrong(
         value,
-        "is not a variable's name; write letters, digits and '_', not beginning with a digit,"
-        " at most 128",
-        "不是变量名；请用字母、数字和 '_'，不以数字开头，最多 128 个字符",
+        Text(
+            "is not a valid variable name; use letters, digits and '_', not starting with a "
+            "digit, at most 128",
+            "不是变量名；请用字母、数字和 '_'，不以数字开头，最多 128 个字符",
+        ),
     )
 
 
 def _read_content(value: object) -> str:
     if value is None:
-        raise wrong(value, 'is not text; write "" for an empty variable', '不是文字；空变量请写 ""')
+        raise wrong(
+            value, Text('is not text; write "" for an empty variable', '不是文字；空变量请写 ""')
+        )
     return read_text(value)
 
 
@@ -227,8 +242,10 @@ def read_secrets(value: object) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise wrong(
             value,
-            "does not name secrets; write {VARIABLE: secret} or a list of names",
-            "不是密钥；请写 {变量: 密钥名} 或名称列表",
+            Text(
+                "does not name secrets; write {VARIABLE: secret} or a list of names",
+                "不是密钥；请写 {变量: 密钥名} 或名称列表",
+            ),
         )
     bounded(value, MOST_VARIABLES)
     found = Collected()

@@ -1,4 +1,4 @@
-"""Ids: UUIDv7, so that ids sort by the time they were made."""
+"""Ids: UUIDv7, so that they sort by creation time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ _last = 0
 
 
 def uuid7() -> str:
-    """A new id, greater than every id this process made before, also when the clock steps back."""
+    """A new id, greater than every one this process created before, even if the clock steps
+    back.
+    """
     global _last
     nanoseconds = time.time_ns()
-    # 48 bits of milliseconds and 12 bits of their 4096ths, as RFC 9562 (6.2, method 3) has it.
+    # 48 bits of milliseconds and 12 bits of their fraction, as in RFC 9562 (6.2, method 3).
     milliseconds, rest = divmod(nanoseconds, 1_000_000)
     stamp = milliseconds << 12 | (rest << 12) // 1_000_000
     with _lock:
@@ -30,14 +32,9 @@ def uuid7() -> str:
 
 
 def is_uuid(text: str) -> bool:
-    """A UUID in its usual writing, lower case."""
+    """A UUID in canonical lower-case form."""
     return len(text) == 36 and _UUID.fullmatch(text) is not None
 
 
 def is_uuid7(text: str) -> bool:
     return is_uuid(text) and text[14] == "7" and text[19] in "89ab"
-
-
-def uuid7_time(text: str) -> float:
-    """When an id was made, in Unix seconds."""
-    return int(text[:8] + text[9:13], 16) / 1000

@@ -1,7 +1,7 @@
-"""The nouns of a request: what a job is, once it has been read, checked and completed.
+"""The nouns of a request: a job, once read, validated and completed.
 
-Only values live here. `spec.request` reads what people write; dialects read other languages; both
-end in a `JobSpec`. Everything downstream (scheduler, engines, store) knows this form only.
+Only values live here. `spec.request` reads native files and the dialects read other languages; both
+produce a `JobSpec`, the only form known downstream (scheduler, engines, store).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RunAs(StrEnum):
     """How a command line is started."""
 
     ARGV = "argv"  # exactly these words
-    SHELL = "shell"  # one text, given to bash (sh where there is none)
+    SHELL = "shell"  # text for bash (or sh if there is none)
     SCRIPT = "script"  # a file (or a link to one) and its arguments
 
 
@@ -30,12 +30,14 @@ class Processes(StrEnum):
     """How many processes a task starts."""
 
     ONE = "one"
-    PER_GPU = "per_gpu"  # one per card, each with its own LOCAL_RANK
+    PER_GPU = "per_gpu"  # one per GPU, each with its own LOCAL_RANK
     BATCH = "batch"  # the command runs in the first task; the others wait for its `srun`
 
 
 class Variables(StrEnum):
-    """Whose words a task's variables are: WORLD_SIZE means different things to different people."""
+    """Which platform's variables a task gets: WORLD_SIZE means different things to different
+    platforms.
+    """
 
     DANLU = "danlu"
     OPENPAI = "openpai"
@@ -74,12 +76,12 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class GpuRequest:
-    """Whole cards, or a fraction of one card (then `count` is 1)."""
+    """Whole GPUs, or a fraction of one GPU (then `count` is 1)."""
 
     count: int = 0
     model: str | None = None
     fraction: float | None = None
-    indexes: tuple[int, ...] = ()  # these very cards of a node; then `count` is their number
+    indexes: tuple[int, ...] = ()  # exactly these GPUs of a node; `count` is then their number
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +112,16 @@ class Role:
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)  # variable -> secret's name
     mounts: tuple[Mount, ...] = ()
-    ports: Mapping[str, int] = field(default_factory=dict)  # label -> how many
+    ports: Mapping[str, int] = field(default_factory=dict)  # label -> count
     workdir: str | None = None
     processes: Processes = Processes.ONE
-    min_failed: int = 1  # so many failed tasks fail the job; 0: failed tasks never do
-    min_succeeded: int = 0  # so many succeeded tasks end the job well; 0: all must have ended
+    min_failed: int = 1  # this many failed tasks fail the job; 0: failed tasks never do
+    min_succeeded: int = 0  # this many succeeded tasks complete the job; 0: all must have ended
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    job: str  # a reference as the user wrote it; the server replaces it by the job's id
+    job: str  # a reference as written by the user; the server replaces it with the job's id
     after: After = After.SUCCEEDED
 
 
@@ -131,7 +133,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Values to try: each element of the array (or the one job) gets a point of `space`."""
+    """Values to try: each element of the array (or the single job) gets a point of `space`."""
 
     space: Mapping[str, Any]
     sampling: Sampling = Sampling.RANDOM
@@ -140,8 +142,9 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files of the task that its input and output are tied to, beside the log. `%j` and the like
-    stand for the job's number, as Slurm writes them."""
+    """Files of the task for its input and output, in addition to the log. `%j` and others expand as
+    in Slurm.
+    """
 
     output: str | None = None
     error: str | None = None  # None: together with the output
@@ -154,11 +157,11 @@ NO_FILES = Files()
 
 @dataclass(frozen=True, slots=True)
 class NodeChoice:
-    """Which nodes will do; nothing named: all."""
+    """Which nodes are acceptable; empty: all."""
 
     only: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()  # the node has all of them
+    labels: tuple[str, ...] = ()  # the node must have all of them
 
 
 ANY_NODE = NodeChoice()
@@ -172,22 +175,22 @@ class JobSpec:
     queue: str = "default"
     group: str | None = None
     priority: int = 0  # higher goes first
-    time_limit: float | None = None  # seconds, of one attempt
-    # For the job's own failures; the platform's faults are not charged. -1: as often as it
-    # fails; -2: also after it succeeded.
+    time_limit: float | None = None  # seconds per attempt
+    # For the job's own failures; platform faults are not charged. -1: retry every failure; -2: also
+    # after success.
     retries: int = 0
-    grace: float = 10.0  # seconds between the polite signal and the end
+    grace: float = 10.0  # seconds between SIGTERM and SIGKILL
     after: tuple[Dependency, ...] = ()
     array: Array | None = None
     stdin: Stdin = Stdin.NONE
-    split_output: bool = False  # stderr in a stream of its own
+    split_output: bool = False  # stderr as a separate stream
     log_cap: int | None = None  # bytes kept per task; None: the platform's default
     held: bool = False
     variables: Variables = Variables.DANLU
     search: Search | None = None
     files: Files = NO_FILES
     nodes: NodeChoice = ANY_NODE
-    preemptible: bool = False  # may be ended and queued again where others need its cards
+    preemptible: bool = False  # may be ended and queued again if others need its GPUs
 
     @property
     def tasks(self) -> int:

@@ -1,4 +1,4 @@
-"""A job's name, where its writer gave none: made from the command."""
+"""Default names for jobs, derived from the command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def default_name(command: Command) -> str:
             return _tidy(_without_suffix(_last_part(word)))
         if word == "-m" and index > 0 and "python" in words[index - 1] and index + 1 < len(words):
             module = words[index + 1]
-            # Launchers run something else; that is what the job is about.
+            # Launchers run something else, which is what the job is about.
             if not module.startswith(("torch.distributed", "accelerate")):
                 return _tidy(module.rpartition(".")[2])
     for index, word in enumerate(words):

@@ -1,6 +1,7 @@
-"""`JobSpec` as a native job file, the way somebody would have written it.
+"""Writes a `JobSpec` as a native job file, the way a person would.
 
-Resources are written out in full, so that the file means the same where other defaults hold.
+Resources are written in full, so that the file means the same under other defaults; unless the file
+is to be changed, where what follows from the GPUs should follow the change.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from typing import Any
 import yaml
 
 from danlu.spec.completion import GRACE, QUEUE, SINGLE_ROLE
+from danlu.spec.defaults import Defaults
 from danlu.spec.job import (
     After,
     GpuRequest,
     JobSpec,
     Kind,
     Processes,
+    Resources,
     Role,
     RunAs,
     Sampling,
@@ -31,15 +34,15 @@ from danlu.spec.units import exact_duration, exact_size
 Values = dict[str, Any]
 
 
-def to_native(spec: JobSpec) -> Values:
-    """The values of a native job, without what is the default anyway."""
+def to_native(spec: JobSpec, leave_out: Defaults | None = None) -> Values:
+    """The values of a native job. `leave_out`: without the resources these defaults would give."""
     values: Values = {"name": spec.name}
     if spec.kind is not Kind.TRAIN:
         values["kind"] = spec.kind.value
     if len(spec.roles) == 1 and spec.roles[0].name == SINGLE_ROLE:
-        values |= _role(spec.roles[0])
+        values |= _role(spec.roles[0], leave_out)
     else:
-        values["roles"] = {role.name: _role(role) for role in spec.roles}
+        values["roles"] = {role.name: _role(role, leave_out) for role in spec.roles}
     values["queue"] = None if spec.queue == QUEUE else spec.queue
     values["group"] = spec.group
     values["priority"] = spec.priority or None
@@ -65,7 +68,7 @@ def to_native(spec: JobSpec) -> Values:
     return {key: value for key, value in values.items() if value not in (None, [], {})}
 
 
-def _role(role: Role) -> Values:
+def _role(role: Role, leave_out: Defaults | None) -> Values:
     values: Values = {}
     words = list(role.command.words)
     match role.command.run_as:
@@ -80,9 +83,7 @@ def _role(role: Role) -> Values:
     values["image"] = role.image
     values["count"] = None if role.count == 1 else role.count
     values["gpus"] = _gpus(need.gpus)
-    values["cpus"] = int(need.cpus) if float(need.cpus).is_integer() else need.cpus
-    values["memory"] = exact_size(need.memory)
-    values["shm"] = exact_size(need.shm)
+    values |= _amounts(need, leave_out)
     values["env"] = dict(role.env)
     values["secrets"] = dict(role.secrets)
     values["mounts"] = [
@@ -102,6 +103,24 @@ def _role(role: Role) -> Values:
     if role.min_failed != 1:
         values["min_failed"] = role.min_failed
     return values
+
+
+def _amounts(need: Resources, leave_out: Defaults | None) -> Values:
+    values: Values = {
+        "cpus": int(need.cpus) if float(need.cpus).is_integer() else need.cpus,
+        "memory": exact_size(need.memory),
+        "shm": exact_size(need.shm),
+    }
+    if leave_out is None:
+        return values
+    shm = need.shm == leave_out.shm(need.memory)
+    memory = leave_out.memory(need.cpus, None if shm else need.shm)
+    usual = {
+        "cpus": need.cpus == leave_out.cpus(need.gpus),
+        "memory": need.memory == memory,
+        "shm": shm,
+    }
+    return {key: value for key, value in values.items() if not usual[key]}
 
 
 def _search(search: Search) -> Values:
@@ -127,7 +146,7 @@ def _gpus(gpus: GpuRequest) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Long texts as blocks, lists and mappings without back references."""
+    """Long texts as blocks, lists and mappings without anchors."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
@@ -135,18 +154,18 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = "|" if "\n" in text else None
-    # The writer takes these for line breaks, the readers fold them away.
+    # The writer treats these as line breaks, readers fold them.
     if any(char in text for char in "\r\x85\u2028\u2029"):
         style = '"'
     if style is None and not isinstance(scalar(text), str):
-        style = "'"  # our reader knows more numbers than the writer does
+        style = "'"  # our reader accepts more numbers than the writer knows
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 def _number(dumper: yaml.SafeDumper, number: float) -> yaml.ScalarNode:
-    """As Python writes it, which is what our reader takes for a number."""
+    """As Python writes it, which our reader accepts as a number."""
     text = repr(number)
-    # The writer takes 1e-05 for text, and would put a tag in front of it.
+    # The writer treats 1e-05 as text, and would add a tag.
     kind = "float" if "." in text else "str"
     return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", text)
 
@@ -156,7 +175,9 @@ _Dumper.add_representer(float, _number)
 
 
 def to_yaml(spec: JobSpec) -> str:
-    """A readable file that reads back as the same job."""
-    return yaml.dump(
-        to_native(spec), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100_000
-    )
+    """A readable file that parses to the same job."""
+    return as_yaml(to_native(spec))
+
+
+def as_yaml(native: Values) -> str:
+    return yaml.dump(native, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100_000)

@@ -1,6 +1,6 @@
-"""Job files as they come, from bytes to plain values: YAML or JSON, one job or several.
+"""Reads job files, from bytes to plain values: YAML or JSON, one or several jobs.
 
-Nothing here believes its input: whatever the bytes are, the answer is jobs or a `SpecError`.
+Input is not trusted: whatever the bytes are, the result is jobs or a `SpecError`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from danlu.spec.errors import Path, SpecError, file_error, shorten
 from danlu.spec.read_yaml import control_line, load_yaml
+from danlu.spec.text import Text
 from danlu.spec.units import M, format_size
 
 LARGEST_FILE = M
@@ -24,18 +25,18 @@ _LIKE_JSON = re.compile(r'\s*(?:\[\s*)?\{\s*["}]')
 
 @dataclass(slots=True)
 class RawJob:
-    """One job of a file: plain values, and where each stood."""
+    """One job of a file: plain values and their positions."""
 
     values: dict[str, Any]
-    number: int | None = None  # 1, 2, ... where the file holds several
+    number: int | None = None  # 1, 2, ... if the file has several
     lines: dict[Path, int] | None = field(default_factory=dict, repr=False)
     prefix: Path = ()
     source: str = field(default="", repr=False)
 
     def line_of(self, path: Path) -> int | None:
-        """The line of a key, or of the nearest thing around it."""
+        """The line of a key, or of its closest parent."""
         if self.lines is None:
-            # JSON readers tell no lines; JSON is YAML, and only mistakes need them.
+            # JSON parsers report no lines. JSON is YAML, and only errors need lines.
             self.lines = _json_lines(self.source)
         full = self.prefix + path
         while full:
@@ -48,10 +49,10 @@ class RawJob:
 def read_jobs(
     text: bytes | str, media_type: str | None = None, largest: int = LARGEST_FILE
 ) -> list[RawJob]:
-    """The jobs of a file or a request. Raises `SpecError`.
+    """The jobs of a file or request. Raises `SpecError`.
 
-    Without a media type (or with a general one, such as text/plain) the text itself decides: what
-    begins like JSON and is JSON is read as JSON, everything else as YAML.
+    Without a specific media type the content decides: what starts like JSON and is valid JSON is
+    read as JSON, everything else as YAML.
     """
     content = decode(text, largest)
     kind = (media_type or "").partition(";")[0].strip().lower()
@@ -70,9 +71,11 @@ def decode(text: bytes | str, largest: int = LARGEST_FILE) -> str:
     if len(text) > largest:
         size, most = format_size(len(text)), format_size(largest)
         raise file_error(
-            f"The file has {size}; a job file may have up to {most}. Put data and long scripts into"
-            " files of their own",
-            f"文件有 {size}；任务文件最大 {most}。数据和长脚本请放到单独的文件里",
+            Text(
+                f"The file has {size}; a job file may have at most {most}. Put data and long "
+                "scripts into separate files",
+                f"文件有 {size}；任务文件最大 {most}。数据和长脚本请放到单独的文件里",
+            ),
         )
     if isinstance(text, bytes):
         text = _decode_bytes(text)
@@ -85,7 +88,7 @@ def decode(text: bytes | str, largest: int = LARGEST_FILE) -> str:
 def _decode_bytes(data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise file_error(
-            "The file is UTF-16; save it as UTF-8", "文件是 UTF-16 编码；请另存为 UTF-8"
+            Text("The file is UTF-16; save it as UTF-8", "文件是 UTF-16 编码；请另存为 UTF-8")
         )
     try:
         return data.decode()
@@ -94,16 +97,20 @@ def _decode_bytes(data: bytes) -> str:
         if b"\x00" in data:
             raise _binary(line) from None
         raise file_error(
-            f"Byte {data[error.start]:#04x} is not UTF-8; save the file as UTF-8",
-            f"字节 {data[error.start]:#04x} 不是 UTF-8；请把文件存为 UTF-8",
+            Text(
+                f"Byte {data[error.start]:#04x} is not UTF-8; save the file as UTF-8",
+                f"字节 {data[error.start]:#04x} 不是 UTF-8；请把文件存为 UTF-8",
+            ),
             line,
         ) from None
 
 
 def _binary(line: int | None) -> SpecError:
     return file_error(
-        "The file holds NUL bytes: it is a binary file, not a job file in YAML or JSON",
-        "文件含有 NUL 字节：这是二进制文件，不是 YAML 或 JSON 任务文件",
+        Text(
+            "The file contains NUL bytes: it is binary, not a job file in YAML or JSON",
+            "文件含有 NUL 字节：这是二进制文件，不是 YAML 或 JSON 任务文件",
+        ),
         line,
     )
 
@@ -155,29 +162,35 @@ def _parse_json(text: str) -> Any:
     try:
         return _decoder.decode(text)
     except _Twice as error:
-        load_yaml(text)  # the same mistake, with its line
+        load_yaml(text)  # the same error, with its line
         key = shorten(str(error))
         raise file_error(
-            f"The key {key} stands twice in one object; keep one",
-            f"键 {key} 在同一对象中出现两次；请只保留一个",
+            Text(
+                f"Duplicate key {key}; keep one",
+                f"键 {key} 在同一对象中出现两次；请只保留一个",
+            ),
         ) from None
     except _Constant as error:
         raise file_error(
-            f"{error} is not a number a job can hold; write a finite number",
-            f"{error} 不是可用的数；请写有限的数",
+            Text(
+                f"{error} is not a valid number; write a finite one",
+                f"{error} 不是可用的数；请写有限的数",
+            ),
             value=str(error),
         ) from None
     except json.JSONDecodeError as error:
         raise _json_syntax(error) from None
     except RecursionError:
         raise file_error(
-            "Values are nested too deep; no job needs that", "嵌套过深；任务文件不需要这样"
+            Text("Nested too deeply for a job", "嵌套过深；任务文件不需要这样")
         ) from None
     except ValueError:
-        # Python refuses to read integers of thousands of digits.
+        # Python refuses to parse integers of thousands of digits.
         raise file_error(
-            "A number has too many digits; write one of at most 18 digits",
-            "有一个数的位数过多；请写最多 18 位的数",
+            Text(
+                "A number has too many digits; use at most 18",
+                "有一个数的位数过多；请写最多 18 位的数",
+            ),
         ) from None
 
 
@@ -186,9 +199,11 @@ def _json_syntax(error: json.JSONDecodeError) -> SpecError:
         return _empty()
     near = error.doc[error.pos : error.pos + 30].partition("\n")[0]
     return file_error(
-        f"This is not valid JSON at column {error.colno}, near {shorten(near)};"
-        " check commas, double quotes and brackets",
-        f"第 {error.colno} 列 {shorten(near)} 附近不是合法的 JSON；请检查逗号、双引号和括号",
+        Text(
+            f"Invalid JSON at column {error.colno}, near {shorten(near)}; check commas, double "
+            "quotes and brackets",
+            f"第 {error.colno} 列 {shorten(near)} 附近不是合法的 JSON；请检查逗号、双引号和括号",
+        ),
         error.lineno,
         near,
     )
@@ -208,7 +223,7 @@ def _json_lines(text: str) -> dict[Path, int]:
 
 
 def _from_yaml_instead(text: str, json_error: SpecError) -> list[RawJob]:
-    """Flow style YAML begins like JSON. Where it is neither, quoted keys tell what was meant."""
+    """Flow-style YAML starts like JSON. If it is neither, quoted keys tell what was meant."""
     try:
         return _from_yaml(text)
     except SpecError as yaml_error:
@@ -240,8 +255,10 @@ def _check_amount(amount: int) -> None:
         raise _empty()
     if amount > MOST_JOBS:
         raise file_error(
-            f"The file holds {amount} jobs; one file may hold up to {MOST_JOBS}",
-            f"文件含有 {amount} 个任务；一个文件最多 {MOST_JOBS} 个",
+            Text(
+                f"The file contains {amount} jobs; the limit is {MOST_JOBS} per file",
+                f"文件含有 {amount} 个任务；一个文件最多 {MOST_JOBS} 个",
+            ),
         )
 
 
@@ -256,8 +273,10 @@ def _not_a_job(value: object, line: int | None) -> SpecError:
         return _empty()
     shown = shorten(value)
     return file_error(
-        f"{shown} is not a job; write keys and values, as in {_EXAMPLE!r}",
-        f"{shown} 不是任务；请写键和值，例如 {_EXAMPLE!r}",
+        Text(
+            f"{shown} is not a job; write keys and values, e.g. {_EXAMPLE!r}",
+            f"{shown} 不是任务；请写键和值，例如 {_EXAMPLE!r}",
+        ),
         line,
         value,
     )
@@ -265,6 +284,8 @@ def _not_a_job(value: object, line: int | None) -> SpecError:
 
 def _empty() -> SpecError:
     return file_error(
-        f"There is no job here: the file is empty. Write at least what to run, as in {_EXAMPLE!r}",
-        f"没有任务：文件是空的。至少要写运行什么，例如 {_EXAMPLE!r}",
+        Text(
+            f"The file is empty. Write at least what to run, e.g. {_EXAMPLE!r}",
+            f"文件是空的。至少要写运行什么，例如 {_EXAMPLE!r}",
+        ),
     )

@@ -1,8 +1,8 @@
-"""YAML to plain values, for text that nobody vouches for.
+"""Parses untrusted YAML to plain values.
 
-The values are built from the parser's events and not by a YAML library's constructors, because a
-job file needs other rules: the line of every key is remembered, duplicate keys and tags are
-refused, aliases cannot blow up, and words such as `no`, `010` or `1:30:00` stay what was written.
+Values are built from the parser's events rather than by a YAML library's constructors, because a
+job file needs other rules: the line of every key is kept, duplicate keys and tags are rejected,
+aliases cannot explode, and words such as `no`, `010` or `1:30:00` stay as written.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from danlu.spec.errors import NO_VALUE, Finding, Path, SpecError, file_error, spec_error
+from danlu.spec.text import Text
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -45,7 +46,7 @@ def load_yaml(
 ) -> list[Document]:
     """All documents of a text. Raises `SpecError`.
 
-    Other languages have rules of their own for plain scalars and for what stays as written.
+    Other languages have their own rules for plain scalars and for what stays as written.
     """
     builder = _Builder(text, read_scalar or scalar, literal_keys)
     try:
@@ -58,7 +59,7 @@ def load_yaml(
 
 
 def scalar(text: str) -> Any:
-    """A plain scalar's value; only what reads back as it was written becomes a number."""
+    """A plain scalar's value; only what would be written the same becomes a number."""
     if text in _NULLS:
         return None
     if text == "true":
@@ -102,8 +103,10 @@ class _Builder:
         self.nodes += 1
         if self.nodes > MOST_NODES:
             raise file_error(
-                f"The file holds more than {MOST_NODES} values; split it",
-                f"文件含有超过 {MOST_NODES} 个值；请拆分",
+                Text(
+                    f"The file contains more than {MOST_NODES} values; split it",
+                    f"文件含有超过 {MOST_NODES} 个值；请拆分",
+                ),
                 line,
             )
         if isinstance(event, yaml.AliasEvent):
@@ -121,8 +124,10 @@ class _Builder:
             return self.read_scalar(event.value) if plain else event.value
         if len(path) >= DEEPEST:
             raise file_error(
-                f"Values are nested more than {DEEPEST} deep; no job needs that",
-                f"嵌套超过 {DEEPEST} 层；任务文件不需要这样",
+                Text(
+                    f"Nested more than {DEEPEST} levels deep, too much for a job",
+                    f"嵌套超过 {DEEPEST} 层；任务文件不需要这样",
+                ),
                 event.start_mark.line + 1,
             )
         if isinstance(event, yaml.SequenceStartEvent):
@@ -132,18 +137,22 @@ class _Builder:
     def alias(self, anchor: str | None, line: int) -> Any:
         if anchor is None or anchor not in self.anchors:
             raise file_error(
-                f"*{anchor} repeats something that was not named before, or itself;"
-                f" put &{anchor} in front of a value further up",
-                f"*{anchor} 引用了前面没有命名的值或它自身；请在前面的值上写 &{anchor}",
+                Text(
+                    f"*{anchor} refers to an undefined anchor, or to itself; put &{anchor} before "
+                    "an earlier value",
+                    f"*{anchor} 引用了前面没有命名的值或它自身；请在前面的值上写 &{anchor}",
+                ),
                 line,
             )
         value, size = self.anchors[anchor]
         self.aliased += size
         if self.aliased > MOST_ALIASED:
             raise file_error(
-                f"*{anchor}: the aliases of this file repeat more than {MOST_ALIASED} values;"
-                " write them out or use fewer",
-                f"*{anchor}：文件中的别名重复了超过 {MOST_ALIASED} 个值；请直接写出或减少使用",
+                Text(
+                    f"*{anchor}: the aliases in this file repeat more than {MOST_ALIASED} values; "
+                    "write them out or use fewer",
+                    f"*{anchor}：文件中的别名重复了超过 {MOST_ALIASED} 个值；请直接写出或减少使用",
+                ),
                 line,
             )
         return value
@@ -168,8 +177,10 @@ class _Builder:
             line = event.start_mark.line + 1
             if not isinstance(event, yaml.ScalarEvent):
                 raise file_error(
-                    "A key must be text, not a list, a mapping or an alias; quote it",
-                    "键必须是文字，不能是列表、映射或别名；请加引号",
+                    Text(
+                        "A key must be text, not a list, a mapping or an alias; quote it",
+                        "键必须是文字，不能是列表、映射或别名；请加引号",
+                    ),
                     line,
                 )
             _check_tag(event.tag, line)
@@ -203,8 +214,10 @@ class _Builder:
             Finding(
                 place,
                 NO_VALUE,
-                f"this key stands here a second time (first in line {first}); keep one",
-                f"此键重复出现（第一次在第 {first} 行）；请只保留一个",
+                Text(
+                    f"duplicate key (first in line {first}); keep one",
+                    f"此键重复出现（第一次在第 {first} 行）；请只保留一个",
+                ),
             )
         )
 
@@ -214,8 +227,10 @@ def _merge(values: dict[str, Any], merged: Any, line: int) -> None:
     for part in parts:
         if not isinstance(part, dict):
             raise file_error(
-                "<< takes in a mapping; write an alias of one, as in <<: *base",
-                "<< 用来合并映射；请写映射的别名，例如 <<: *base",
+                Text(
+                    "<< merges a mapping; use an alias of one, e.g. <<: *base",
+                    "<< 用来合并映射；请写映射的别名，例如 <<: *base",
+                ),
                 line,
             )
         for key, value in part.items():
@@ -227,56 +242,66 @@ def _check_tag(tag: str | None, line: int) -> None:
         return
     shown = str(tag).replace("tag:yaml.org,2002:", "!!")[:40]
     raise file_error(
-        f"The YAML tag {shown!r} is not read; write plain values",
-        f"不支持 YAML 标签 {shown!r}；请写普通的值",
+        Text(
+            f"The YAML tag {shown!r} is not supported; write plain values",
+            f"不支持 YAML 标签 {shown!r}；请写普通的值",
+        ),
         line,
         shown,
     )
 
 
-_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what YAML counts as the end of a line
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # line breaks in YAML
 
 
 def _syntax_error(error: yaml.YAMLError, text: str) -> SpecError:
     if isinstance(error, yaml.reader.ReaderError):
         return file_error(
-            "The file holds a control character that YAML does not allow; remove it",
-            "文件含有 YAML 不允许的控制字符；请删除",
+            Text(
+                "The file contains a control character that YAML does not allow; remove it",
+                "文件含有 YAML 不允许的控制字符；请删除",
+            ),
             control_line(text),
         )
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
-        return file_error("The file is not valid YAML", "文件不是合法的 YAML")
+        return file_error(Text("The file is not valid YAML", "文件不是合法的 YAML"))
     lines = _BREAK.split(text)
     opened = _opened(error)
     if opened is not None and opened.line < len(lines):
         content = lines[opened.line].strip()[:60]
         return file_error(
-            f"This is not valid YAML: what opens at column {opened.column + 1} is not closed, or "
-            f"something is wrong inside it: {content!r}; check quotes, brackets and commas",
-            f"不是合法的 YAML：第 {opened.column + 1} 列开始的括号或引号没有闭合，或其中有误："
-            f"{content!r}；请检查引号、括号和逗号",
+            Text(
+                f"Invalid YAML: what opens at column {opened.column + 1} is not closed, or "
+                f"contains an error: {content!r}; check quotes, brackets and commas",
+                f"不是合法的 YAML：第 {opened.column + 1} 列开始的括号或引号没有闭合，或其中有误："
+                f"{content!r}；请检查引号、括号和逗号",
+            ),
             opened.line + 1,
             content,
         )
     if not "".join(lines[mark.line :]).strip():
         return file_error(
-            "This is not valid YAML: the text ends inside brackets or quotes that are not closed",
-            "不是合法的 YAML：文本结束时还有括号或引号没有闭合",
+            Text(
+                "Invalid YAML: the file ends inside brackets or quotes that are not closed",
+                "不是合法的 YAML：文本结束时还有括号或引号没有闭合",
+            ),
             mark.line + 1,
         )
     content = lines[mark.line].strip()[:60]
-    en, zh = _hint(str(getattr(error, "problem", "")), lines[mark.line : mark.line + 1])
+    hint = _hint(str(getattr(error, "problem", "")), lines[mark.line : mark.line + 1])
     return file_error(
-        f"This is not valid YAML at column {mark.column + 1}: {content!r}; {en}",
-        f"第 {mark.column + 1} 列不是合法的 YAML：{content!r}；{zh}",
+        Text(
+            f"Invalid YAML at column {mark.column + 1}: {content!r}; {hint.en}",
+            f"第 {mark.column + 1} 列不是合法的 YAML：{content!r}；{hint.zh}",
+        ),
         mark.line + 1,
         content,
     )
 
 
 def _opened(error: yaml.YAMLError) -> yaml.Mark | None:
-    """Where a bracket or quote opened that a later line, often the last, shows to be unclosed."""
+    """Where a bracket or quote opened that a later line shows to be unclosed."""
     first, last = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
     context, problem = str(getattr(error, "context", "")), str(getattr(error, "problem", ""))
     within = "flow" in context or ("scalar" in context and "unexpected end" in problem)
@@ -284,17 +309,19 @@ def _opened(error: yaml.YAMLError) -> yaml.Mark | None:
     return first if within and late else None
 
 
-def _hint(problem: str, line: list[str]) -> tuple[str, str]:
+def _hint(problem: str, line: list[str]) -> Text:
     if "\t" in "".join(line)[:64]:
-        return "use spaces instead of tabs", "请用空格代替制表符"
+        return Text("use spaces instead of tabs", "请用空格代替制表符")
     if "mapping values are not allowed" in problem:
-        return (
-            "quote text that holds ': ', and check the indentation",
+        return Text(
+            "quote text that contains ': ', and check the indentation",
             "含有 ': ' 的文字请加引号，并检查缩进",
         )
     if "cannot start any token" in problem:
-        return "quote text that begins with a special character", "以特殊字符开头的文字请加引号"
-    return "check quotes, brackets and indentation", "请检查引号、括号和缩进"
+        return Text(
+            "quote text that begins with a special character", "以特殊字符开头的文字请加引号"
+        )
+    return Text("check quotes, brackets and indentation", "请检查引号、括号和缩进")
 
 
 def control_line(text: str) -> int | None:

@@ -1,7 +1,8 @@
-"""The native job as people write it: every key, its forms, and what it means.
+"""The native job file: every key, its notations, and its meaning.
 
-One place says both how a key is read and how it is described: the same models check a job file and
-make the schema in the OpenAPI document. Every key may be left out or null; `complete` fills in.
+One definition says both how a key is read and how it is documented: the same models validate a job
+file and produce the schema in the OpenAPI document. Every key may be omitted or null; `complete`
+fills it in.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from danlu.spec.job import (
     Stdin,
     Variables,
 )
-from danlu.spec.refs import NAME_PATTERN, parse_array
+from danlu.spec.refs import JOB_NAME_PATTERN, NAME_PATTERN, parse_array
 from danlu.spec.search import read_search
 from danlu.spec.units import LONGEST_DURATION, M
 
@@ -76,6 +77,11 @@ _NAMES = {"type": "array", "items": _NAME, "maxItems": ties.MOST_NODES}
 _WORD_LIST = {"type": "array", "items": _text(), "maxItems": forms.MOST_WORDS}
 
 Name = Annotated[str | None, _read(fields.read_name), _schema(_NAME)]
+JobName = Annotated[
+    str | None,
+    _read(fields.read_job_name),
+    _schema(_text(pattern=f"^{JOB_NAME_PATTERN}$")),
+]
 Size = Annotated[int | None, _read(fields.size(SMALLEST_MEMORY)), _schema(*_SIZE)]
 Shm = Annotated[int | None, _read(fields.size(SMALLEST_SHM)), _schema(*_SIZE)]
 LogCap = Annotated[int | None, _read(fields.size(SMALLEST_LOG_CAP)), _schema(*_SIZE)]
@@ -88,7 +94,9 @@ def _integer(low: int, high: int) -> tuple[PlainValidator, WithJsonSchema]:
 
 
 class RoleRequest(BaseModel):
-    """One role: `count` equal tasks. In a job with a single role these keys stand at the top."""
+    """One role: `count` equal tasks. In a job with a single role these keys are at the top
+    level.
+    """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
@@ -96,7 +104,7 @@ class RoleRequest(BaseModel):
         Command | None, _read(forms.read_command), _schema(_text(minLength=1), _WORD_LIST)
     ] = Field(
         None,
-        description="What runs: text goes to the shell, a list is run as exactly these words.",
+        description="What to run: text goes to the shell, a list is run as exactly these words.",
         examples=["python train.py --lr 0.1", ["python", "train.py"]],
     )
     script: Annotated[str | None, _read(fields.read_line), _schema(_text(minLength=1))] = Field(
@@ -108,7 +116,7 @@ class RoleRequest(BaseModel):
         None, description="Arguments of `script`.", examples=[["--epochs", "10"]]
     )
     image: Annotated[str | None, _read(fields.read_line), _schema(_text(minLength=1))] = Field(
-        None, description="Container image; needs a container runtime.", examples=["pytorch:2.4"]
+        None, description="Container image; requires a container runtime.", examples=["pytorch:2.4"]
     )
     gpus: Annotated[
         GpuRequest | None,
@@ -136,7 +144,7 @@ class RoleRequest(BaseModel):
         ),
     ] = Field(
         None,
-        description="GPUs of one task: a number, a fraction of one card, or with a model.",
+        description="GPUs per task: a number, a fraction of one GPU, or with a model.",
         examples=[2, 0.5, "2:RTX3090", {"count": 2, "model": "RTX3090"}],
     )
     cpus: Annotated[
@@ -145,18 +153,18 @@ class RoleRequest(BaseModel):
         _schema({"type": "number", "minimum": 0.01, "maximum": 100_000}),
     ] = Field(
         None,
-        description="CPUs of one task. Left out: in proportion to the GPUs, capped.",
+        description="CPUs per task. Default: in proportion to the GPUs, capped.",
         examples=[16],
     )
     memory: Size = Field(
         None,
-        description="Memory of one task: bytes, or with K, M, G, T (K is 1024). Left out: in"
-        " proportion to the CPUs.",
+        description="Memory per task: bytes, or with K, M, G, T (K is 1024). Default: in "
+        "proportion to the CPUs.",
         examples=["64G"],
     )
     shm: Shm = Field(
         None,
-        description="Shared memory (/dev/shm) of one task, a part of its memory. Left out: half.",
+        description="Shared memory (/dev/shm) per task, part of its memory. Default: half.",
         examples=["16G"],
     )
     env: Annotated[
@@ -183,7 +191,7 @@ class RoleRequest(BaseModel):
         ),
     ] = Field(
         None,
-        description="Variables that get the value of a stored secret: {VARIABLE: secret's name}.",
+        description="Variables with the value of a stored secret: {VARIABLE: name of the secret}.",
         examples=[{"WANDB_API_KEY": "wandb"}],
     )
     mounts: Annotated[
@@ -230,7 +238,7 @@ class RoleRequest(BaseModel):
         ),
     ] = Field(
         None,
-        description="Ports leased for one task: a number, labels, or labels with numbers.",
+        description="Ports leased per task: a number, labels, or labels with numbers.",
         examples=[2, ["http"], {"http": 1}],
     )
     workdir: Annotated[
@@ -242,31 +250,31 @@ class RoleRequest(BaseModel):
         Processes | None, _read(fields.choice(Processes)), _schema(_words(Processes))
     ] = Field(
         None,
-        description="Processes of one task: one, or one per GPU; batch: the command runs in the"
-        " first task only, and the others wait for its `srun`.",
+        description="Processes per task: one, or one per GPU; batch: the command runs in the "
+        "first task only, and the others wait for its `srun`.",
         examples=["one"],
     )
     count: Annotated[int | None, *_integer(1, MOST_COUNT)] = Field(
-        None, description="How many equal tasks.", examples=[1]
+        None, description="Number of equal tasks.", examples=[1]
     )
     min_failed: Annotated[int | None, *_integer(0, MOST_COUNT)] = Field(
         None,
-        description="So many failed tasks of this role fail the job. Left out: 1; 0: they never"
-        " do.",
+        description="This many failed tasks of this role fail the job. Default: 1; 0: never.",
         examples=[1],
     )
     min_succeeded: Annotated[int | None, *_integer(0, MOST_COUNT)] = Field(
         None,
-        description="So many succeeded tasks of this role end the job well, and what still runs is"
-        " stopped. Left out or 0: every task must have ended.",
+        description="This many succeeded tasks of this role complete the job, and the rest is "
+        "stopped. Default or 0: every task must have ended.",
         examples=[1],
     )
 
 
 class JobRequest(RoleRequest):
-    """A job. Write the keys of its single role at the top, or several roles below `roles`.
+    """A job. Put the keys of its single role at the top level, or several roles under `roles`.
 
-    With `roles`, `image`, `env`, `secrets`, `mounts` and `workdir` at the top hold for all of them.
+    With `roles`, `image`, `env`, `secrets`, `mounts` and `workdir` at the top level apply to all of
+    them.
     """
 
     model_config = ConfigDict(
@@ -291,13 +299,13 @@ class JobRequest(RoleRequest):
         },
     )
 
-    name: Name = Field(
+    name: JobName = Field(
         None,
-        description="Letters, digits, '_', '.' and '-', up to 64. Left out: made from the command.",
+        description="Letters, digits, '_', '.' and '-', up to 64. Default: from the command.",
         examples=["mnist"],
     )
     kind: Annotated[Kind | None, _read(fields.choice(Kind)), _schema(_words(Kind))] = Field(
-        None, description="What the job is for. Left out: train.", examples=["train"]
+        None, description="What the job is for. Default: train.", examples=["train"]
     )
     roles: dict[str, RoleRequest] | None = Field(
         None,
@@ -305,29 +313,30 @@ class JobRequest(RoleRequest):
         " all their tasks start together or not at all.",
         examples=[{"worker": {"count": 2, "gpus": 4, "command": "python train.py"}}],
     )
-    queue: Name = Field(None, description="Left out: default.", examples=["default"])
-    group: Name = Field(None, description="The group whose quota is used.", examples=["vision"])
+    queue: Name = Field(None, description="Default: default.", examples=["default"])
+    group: Name = Field(
+        None, description="The group whose quota it counts against.", examples=["vision"]
+    )
     priority: Annotated[int | None, *_integer(-HIGHEST_PRIORITY, HIGHEST_PRIORITY)] = Field(
-        None, description="Higher goes first, among what you may order.", examples=[0]
+        None, description="Higher goes first.", examples=[0]
     )
     time_limit: Annotated[
         float | None, _read(fields.duration(1, LONGEST_DURATION)), _schema(*_DURATION)
     ] = Field(
         None,
-        description="Longest run of one attempt: seconds, or 90m, 12h, 2d, 1:30:00, 1-12:00:00.",
+        description="Time limit of one attempt: seconds, or 90m, 12h, 2d, 1:30:00, 1-12:00:00.",
         examples=["12h", 5400],
     )
     retries: Annotated[int | None, *_integer(-2, MOST_RETRIES)] = Field(
         None,
-        description="How often a failed attempt is tried again; -1: as often as it fails; -2: also"
-        " after it succeeded.",
+        description="How often a failed attempt is retried; -1: always; -2: also after success.",
         examples=[0],
     )
     grace: Annotated[
         float | None, _read(fields.duration(0, LONGEST_GRACE)), _schema(*_DURATION)
     ] = Field(
         None,
-        description="Time between the polite signal and the end of a task that is stopped.",
+        description="Time between SIGTERM and SIGKILL when a task is stopped.",
         examples=["10s"],
     )
     after: Annotated[
@@ -373,24 +382,24 @@ class JobRequest(RoleRequest):
         ),
     ] = Field(
         None,
-        description="Many equal jobs told apart by an index: a count, indexes, or ranges; a limit"
-        " after % says how many may be active at once.",
+        description="Many equal jobs distinguished by an index: a count, indexes, or ranges; a "
+        "limit after % says how many may be active at once.",
         examples=["0-9%4", 10, [1, 3, 5]],
     )
     stdin: Annotated[Stdin | None, _read(fields.choice(Stdin)), _schema(_words(Stdin))] = Field(
         None, description="Whether input can be sent while it runs.", examples=["none"]
     )
-    split_output: Flag = Field(None, description="Keep stderr in a stream of its own.")
+    split_output: Flag = Field(None, description="Keep stderr as a separate stream.")
     log_cap: LogCap = Field(
-        None, description="Bytes of log kept of one task; the task goes on.", examples=["1G"]
+        None, description="Bytes of log kept per task; the task continues beyond.", examples=["1G"]
     )
     held: Flag = Field(None, description="Queue it, but start it only when released.")
     variables: Annotated[
         Variables | None, _read(fields.choice(Variables)), _schema(_words(Variables))
     ] = Field(
         None,
-        description="Whose variables the tasks see beside Danlu's: another platform's names and"
-        " meanings (docs/variables.md).",
+        description="Another platform's variables, with its names and meanings, in addition to "
+        "Danlu's (docs/variables.md).",
         examples=["danlu"],
     )
     search: Annotated[
@@ -431,8 +440,8 @@ class JobRequest(RoleRequest):
         ),
     ] = Field(
         None,
-        description="Files the output is also written to and the input is read from, as the task"
-        " sees them; %j is the job's number, %a the index in its array.",
+        description="Files the output is also written to and the input is read from, as seen by "
+        "the task; %j is the job's number, %a its array index.",
         examples=[{"output": "train-%j.out"}],
     )
     nodes: Annotated[
@@ -448,18 +457,18 @@ class JobRequest(RoleRequest):
         ),
     ] = Field(
         None,
-        description="Nodes that may be used: their names, or {only, exclude, labels}; a node has"
-        " all the labels.",
+        description="Nodes that may be used: names, or {only, exclude, labels}; a node must have "
+        "all the labels.",
         examples=[["n1", "n2"], {"exclude": ["n3"], "labels": ["infiniband"]}],
     )
     preemptible: Flag = Field(
         None,
-        description="It may be ended and queued again where others need its cards: for work that"
-        " goes on from a checkpoint.",
+        description="May be preempted (ended and queued again) if others need its GPUs: for work "
+        "that resumes from a checkpoint.",
     )
     id: Annotated[str | None, _read(fields.read_id), _schema(_text(format="uuid"))] = Field(
         None,
-        description="A UUIDv7 made by the client: sending the same job again answers the same.",
+        description="A UUIDv7 chosen by the client: repeating the request returns the same job.",
         examples=["01890a5d-ac96-774b-bcce-b302099a8057"],
     )
 

@@ -1,6 +1,6 @@
-"""Values to try: a space of hyper-parameters, and the point of it that each trial gets.
+"""Hyperparameter search: a space of values, and the point each trial gets.
 
-Pure and repeatable: the same space, seed and number give the same point, so that only the space is
+Pure and reproducible: the same space, seed and number give the same point, so only the space is
 stored, however many trials there are.
 """
 
@@ -15,6 +15,7 @@ from danlu.spec.errors import Path, Wrong, wrong
 from danlu.spec.fields import choice, integer, read_number
 from danlu.spec.forms import Collected
 from danlu.spec.job import Sampling, Search
+from danlu.spec.text import Text
 
 MOST_POINTS = 100_000
 MOST_PARAMETERS = 500
@@ -33,10 +34,12 @@ def read_search(value: object) -> Search:
     if not isinstance(value, Mapping) or not isinstance(value.get("space"), Mapping):
         raise wrong(
             value,
-            "is not a search; write {space: {lr: {type: log, minval: -4, maxval: -1}},"
-            " sampling: grid, seed: 0}",
-            "不是搜索；请写 {space: {lr: {type: log, minval: -4, maxval: -1}},"
-            " sampling: grid, seed: 0}",
+            Text(
+                "is not a search; write {space: {lr: {type: log, minval: -4, maxval: -1}},"
+                " sampling: grid, seed: 0}",
+                "不是搜索；请写 {space: {lr: {type: log, minval: -4, maxval: -1}},"
+                " sampling: grid, seed: 0}",
+            ),
         )
     found = Collected()
     found.keys(value, ("space", "sampling", "seed"))
@@ -53,11 +56,11 @@ def read_search(value: object) -> Search:
 
 
 def check_space(space: Mapping[str, Any]) -> None:
-    """Raises `Wrong` with everything that is wrong with it."""
+    """Raises `Wrong` with all errors in it."""
     found = Collected()
     for number, (path, leaf) in enumerate(leaves(space)):
         if number >= MOST_PARAMETERS:
-            found.add(space, f"has more than {MOST_PARAMETERS} parameters", "参数过多", path)
+            found.add(space, Text(f"has more than {MOST_PARAMETERS} parameters", "参数过多"), path)
             break
         found.read(_check_leaf, leaf, *path)
     found.done()
@@ -74,7 +77,7 @@ def leaves(space: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, An
 
 
 def is_parameter(value: object) -> bool:
-    """A description such as {type: int, ...}; a mapping without is a group of parameters."""
+    """A parameter such as {type: int, ...}; a mapping without a type is a group of parameters."""
     return isinstance(value, Mapping) and isinstance(value.get("type"), str)
 
 
@@ -84,13 +87,13 @@ def _check_leaf(leaf: object) -> None:
     kind = leaf["type"]
     if kind not in KINDS:
         every = ", ".join(KINDS)
-        raise wrong(kind, f"is not one of: {every}", f"不是以下之一：{every}", ("type",))
+        raise wrong(kind, Text(f"is not one of: {every}", f"不是以下之一：{every}"), ("type",))
     if kind == "const":
         if "val" not in leaf:
-            raise wrong(leaf, "has no val", "缺少 val")
+            raise wrong(leaf, Text("lacks val", "缺少 val"))
     elif kind == "categorical":
         if not isinstance(leaf.get("vals"), list) or not leaf["vals"]:
-            raise wrong(leaf, "has no list of vals", "缺少 vals 列表", ("vals",))
+            raise wrong(leaf, Text("lacks a list of vals", "缺少 vals 列表"), ("vals",))
     else:
         _check_range(leaf)
 
@@ -99,13 +102,19 @@ def _check_range(leaf: Mapping[str, Any]) -> None:
     low, high = read_number(leaf.get("minval")), read_number(leaf.get("maxval"))
     if low is None or high is None or low > high:
         raise wrong(
-            leaf, "needs minval and maxval, the smaller first", "需要 minval 和 maxval，且前者不大"
+            leaf,
+            Text(
+                "needs minval and maxval, with minval not larger",
+                "需要 minval 和 maxval，且前者不大",
+            ),
         )
     base = leaf.get("base")
     if leaf["type"] == "log":
         number = 10.0 if base is None else read_number(base)
         if number is None or number <= 0 or max(abs(low), abs(high)) * math.log10(number + 1) > 300:
-            raise wrong(base, "is not a base for these exponents", "不是可用的底数", ("base",))
+            raise wrong(
+                base, Text("is not a valid base for these exponents", "不是可用的底数"), ("base",)
+            )
     if leaf.get("count") is not None:
         try:
             _count(leaf["count"])
@@ -114,25 +123,27 @@ def _check_range(leaf: Mapping[str, Any]) -> None:
 
 
 def grid_size(search: Search) -> int:
-    """How many points a grid has. Raises `Wrong` where a parameter has no finite axis."""
+    """How many points a grid has. Raises `Wrong` if a parameter has no finite axis."""
     size = 1
     for path, leaf in leaves(search.space):
         size *= len(_axis(leaf, path))
         if size > MOST_POINTS:
             raise wrong(
-                size, f"points are more than {MOST_POINTS}", f"个点，超过 {MOST_POINTS}", path
+                size,
+                Text(f"points exceed the limit of {MOST_POINTS}", f"个点，超过 {MOST_POINTS}"),
+                path,
             )
     return size
 
 
 def point(search: Search, number: int) -> Values:
-    """The values of one trial, nested as the space is."""
+    """The values of one trial, nested like the space."""
     found = list(leaves(search.space))
     if search.sampling is Sampling.GRID:
         axes = [_axis(leaf, path) for path, leaf in found]
         chosen = _nth(axes, number)
     else:
-        # A string seeds the same on every machine and version.
+        # A string seed gives the same result on every machine and version.
         dice = random.Random(f"{search.seed}/{number}")
         chosen = [_sample(leaf, dice) for _, leaf in found]
     values: Values = {}
@@ -150,7 +161,7 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _nth(axes: list[list[Any]], number: int) -> list[Any]:
-    """The last axis turns fastest, as in `itertools.product`."""
+    """The last axis varies fastest, as in `itertools.product`."""
     chosen: list[Any] = []
     for axis in reversed(axes):
         number, index = divmod(number, len(axis))
@@ -172,8 +183,10 @@ def _axis(leaf: Any, path: Path) -> list[Any]:
     if count is None:
         raise wrong(
             leaf,
-            "needs a count for a grid: how many values of the range to try",
-            "网格搜索需要 count：在范围内取多少个值",
+            Text(
+                "needs a count for a grid: how many values of the range to try",
+                "网格搜索需要 count：在范围内取多少个值",
+            ),
             path,
         )
     low, high, steps = float(leaf["minval"]), float(leaf["maxval"]), int(count)
@@ -186,7 +199,7 @@ def _integers(leaf: Mapping[str, Any]) -> list[Any]:
     every = high - low + 1
     count = int(leaf["count"]) if leaf.get("count") is not None else every
     if count > MOST_POINTS:
-        raise wrong(count, "values are too many for a grid", "个值，超出网格搜索的上限")
+        raise wrong(count, Text("values are too many for a grid", "个值，超出网格搜索的上限"))
     if count >= every:
         return list(range(low, high + 1))
     spots = (low + (high - low) * step / max(1, count - 1) for step in range(count))

@@ -1,27 +1,67 @@
-"""What well-known failures look like in a log."""
+"""Patterns of well-known failures in logs."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 
 from danlu.spec.states import Reason
 
+_GAP = re.compile(r"\.\{0,(\d+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """One thing, and another within some characters behind it.
+
+    As one pattern it would try every distance from every beginning, which a crafted line makes
+    take seconds. This looks for the second, then once before each."""
+
+    first: re.Pattern[str]
+    most: int
+    second: re.Pattern[str]
+
+    def search(self, line: str) -> re.Match[str] | None:
+        ends = [match.end() for match in self.first.finditer(line)]
+        if not ends:
+            return None
+        for match in self.second.finditer(line, ends[0]):
+            before = bisect_right(ends, match.start()) - 1
+            if before >= 0 and match.start() - ends[before] <= self.most:
+                return match
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What a failure looks like in a log. A group named `detail` says what it is about."""
+    """The pattern of a failure in a log. A group named `detail` captures its subject."""
 
     reason: Reason
     parts: tuple[str, ...]
     pattern: re.Pattern[str]
+    pairs: tuple[_Pair, ...]
+
+    def search(self, line: str) -> re.Match[str] | None:
+        found = self.pattern.search(line)
+        if found is not None:
+            return found
+        return next((match for pair in self.pairs if (match := pair.search(line))), None)
 
 
-def _sign(reason: Reason, *patterns: str) -> Sign:
-    return Sign(reason, patterns, re.compile("|".join(patterns), re.IGNORECASE))
+def _sign(reason: Reason, *parts: str) -> Sign:
+    """A part may hold one `.{0,n}`."""
+    plain = [part for part in parts if not _GAP.search(part)]
+    pairs = [_pair(part) for part in parts if _GAP.search(part)]
+    return Sign(reason, parts, re.compile("|".join(plain), re.IGNORECASE), tuple(pairs))
 
 
-# In the order of causes: one rank out of GPU memory makes all others lose their connection.
+def _pair(part: str) -> _Pair:
+    first, most, second = _GAP.split(part)
+    return _Pair(re.compile(first, re.IGNORECASE), int(most), re.compile(second, re.IGNORECASE))
+
+
+# Causes first: one rank out of GPU memory makes all others lose their connection.
 SIGNS = (
     _sign(
         Reason.OUT_OF_SHARED_MEMORY,
@@ -91,7 +131,8 @@ SIGNS = (
         r"gloo.{0,200}(?:connection (?:refused|closed by peer|reset by peer)|timed out)",
         r"(?:NCCL|ProcessGroupNCCL).{0,300}(?:connection refused|connection (?:closed|reset) by"
         r" (?:remote )?peer|unreachable|timed out|timeout)",
-        r"ncclSystemError|ncclRemoteError|ncclInternalError: .{0,80}connect",
+        r"ncclSystemError|ncclRemoteError",
+        r"ncclInternalError: .{0,80}connect",
         r"collective operation timeout",
         r"DistNetworkError|DistStoreError",
         r"client socket has (?:failed to connect|timed out)",
@@ -133,19 +174,19 @@ WORDS = (
     "torch_",
     "waiting for clients",
 )
-"""Every sign holds one of these, in small letters: most lines need no closer look."""
+"""Every pattern contains one of these in lower case: most lines need no closer look."""
 
 SHARED_MEMORY_NEARBY = re.compile(
     r"/dev/shm|multiprocessing/(?:heap|shared_memory|sharedctypes)|"  # noqa: S108
     r"_posixshmem|shm_open"
 )
-"""In a traceback that ends in "No space left on device": the device is shared memory."""
+"""For a traceback ending in "No space left on device": the device is shared memory."""
 
 
 def find(line: str) -> tuple[Reason, re.Match[str]] | None:
-    """The first sign in a line, causes before consequences."""
+    """The first match in a line, causes before consequences."""
     for sign in SIGNS:
-        match = sign.pattern.search(line)
+        match = sign.search(line)
         if match:
             return sign.reason, match
     return None

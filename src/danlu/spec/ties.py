@@ -1,4 +1,4 @@
-"""Readers of what ties a job to things outside it: volumes, ports, other jobs."""
+"""Readers for references to things outside the job: volumes, ports, other jobs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from danlu.spec.fields import LONGEST_PATH, choice, integer, read_flag, read_lin
 from danlu.spec.forms import Collected, bounded
 from danlu.spec.job import After, Dependency, Files, Mount, NodeChoice
 from danlu.spec.refs import every_of, parse_ref
+from danlu.spec.text import Text
 
 MOST_MOUNTS = 100
 MOST_PORTS = 64
 MOST_DEPENDENCIES = 1_000
 MOST_NODES = 1_000
 UNNAMED_PORTS = "main"
-"""The label of ports that were only counted (`ports: 2`)."""
+"""The label of ports given as a number (`ports: 2`)."""
 
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}", re.ASCII)
-_KEPT_BY_THE_SYSTEM = (
+KEPT_BY_THE_SYSTEM = (
     "/proc",
     "/sys",
     "/dev",
@@ -34,21 +35,29 @@ _KEPT_BY_THE_SYSTEM = (
     "/libx32",
     "/usr",
 )
-_OPEN_ALL_THE_SAME = ("/usr/local/", "/usr/share/", "/run/determined/")
+OPEN_ALL_THE_SAME = ("/usr/local/", "/usr/share/", "/run/determined/")
 _NOT_AS_A_WHOLE = ("/", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var")  # noqa: S108
 
 # Mounts
 
-_MOUNT_EN = "is not a mount; write volume:/path, volume:/path:ro, or {volume: fast, path: /fast}"
-_MOUNT_ZH = "不是挂载；请写 卷:/路径、卷:/路径:ro，或 {volume: fast, path: /fast}"
+HOST_FOLDER = Text(
+    "is a folder of the machine; only volumes can be mounted",
+    "是机器上的目录；只能挂载存储卷",
+)
+_MOUNT = Text(
+    "is not a mount; use volume:/path, volume:/path:ro, or {volume: fast, path: /fast}",
+    "不是挂载；请写 卷:/路径、卷:/路径:ro，或 {volume: fast, path: /fast}",
+)
 
 
 def read_mounts(value: object) -> tuple[Mount, ...]:
     if not isinstance(value, list):
         raise wrong(
             value,
-            "is not a list of mounts; write [fast:/fast:ro] or [{volume: fast, path: /fast}]",
-            "不是挂载列表；请写 [fast:/fast:ro] 或 [{volume: fast, path: /fast}]",
+            Text(
+                "is not a list of mounts; use [fast:/fast:ro] or [{volume: fast, path: /fast}]",
+                "不是挂载列表；请写 [fast:/fast:ro] 或 [{volume: fast, path: /fast}]",
+            ),
         )
     bounded(value, MOST_MOUNTS)
     found = Collected()
@@ -60,8 +69,10 @@ def read_mounts(value: object) -> tuple[Mount, ...]:
         if mount.path in mounts:
             found.add(
                 mount.path,
-                "is mounted twice; give each mount a path of its own",
-                "被挂载两次；每个挂载要有自己的路径",
+                Text(
+                    "is mounted twice; use a different path for each mount",
+                    "被挂载两次；每个挂载要有自己的路径",
+                ),
                 (index,),
             )
         mounts[mount.path] = mount
@@ -74,13 +85,15 @@ def _read_mount(value: object) -> Mount:
     if isinstance(value, str):
         parts = value.split(":")
         if len(parts) not in (2, 3) or (len(parts) == 3 and parts[2] not in ("ro", "rw")):
-            raise wrong(value, _MOUNT_EN, _MOUNT_ZH)
+            raise wrong(value, _MOUNT)
+        if parts[0].startswith("/"):
+            raise wrong(parts[0], HOST_FOLDER)
         volume = found.read(read_name, parts[0])
         path = found.read(read_target, parts[1])
         found.done()
         return Mount(volume or "", path or "", parts[-1] == "ro")
     if not isinstance(value, Mapping) or value.get("volume") is None or value.get("path") is None:
-        raise wrong(value, _MOUNT_EN, _MOUNT_ZH)
+        raise wrong(value, _MOUNT)
     found.keys(value, ("volume", "path", "read_only", "folder"))
     volume = found.read(read_name, value["volume"], "volume")
     path = found.read(read_target, value["path"], "path")
@@ -99,8 +112,10 @@ def read_folder(value: object) -> str:
     if ".." in parts or not parts:
         raise wrong(
             text,
-            "is not a folder of the volume; write one without '..' as in alice/data",
-            "不是存储卷中的目录；请写不含 '..' 的路径，例如 alice/data",
+            Text(
+                "is not a folder of the volume; use a path without '..', e.g. alice/data",
+                "不是存储卷中的目录；请写不含 '..' 的路径，例如 alice/data",
+            ),
         )
     return "/".join(parts)
 
@@ -113,15 +128,19 @@ def read_target(value: object) -> str:
     if not text.startswith("/") or ".." in parts or ":" in text:
         raise wrong(
             text,
-            "is not a path for a mount; write an absolute path without '..' or ':' as in /fast",
-            "不是挂载路径；请写不含 '..' 和 ':' 的绝对路径，例如 /fast",
+            Text(
+                "is not a mount path; use an absolute path without '..' or ':', e.g. /fast",
+                "不是挂载路径；请写不含 '..' 和 ':' 的绝对路径，例如 /fast",
+            ),
         )
-    kept = any(path == kept or path.startswith(kept + "/") for kept in _KEPT_BY_THE_SYSTEM)
-    if path in _NOT_AS_A_WHOLE or (kept and not path.startswith(_OPEN_ALL_THE_SAME)):
+    kept = any(path == kept or path.startswith(kept + "/") for kept in KEPT_BY_THE_SYSTEM)
+    if path in _NOT_AS_A_WHOLE or (kept and not path.startswith(OPEN_ALL_THE_SAME)):
         raise wrong(
             text,
-            "belongs to the system; mount at a folder of its own, as in /data or /mnt/data",
-            "属于系统；请挂载到单独的目录，例如 /data 或 /mnt/data",
+            Text(
+                "belongs to the system; mount at another folder, e.g. /data or /mnt/data",
+                "属于系统；请挂载到单独的目录，例如 /data 或 /mnt/data",
+            ),
         )
     return path
 
@@ -144,18 +163,24 @@ def read_ports(value: object) -> dict[str, int]:
         if not isinstance(label, str) or not _LABEL.fullmatch(label):
             found.add(
                 label,
-                "is not a port's label; write up to 32 letters, digits and '_',"
-                " beginning with a letter, as in http",
-                "不是端口标签；请用最多 32 个字母、数字和 '_'，以字母开头，例如 http",
+                Text(
+                    "is not a port label; use up to 32 letters, digits and '_', starting with a "
+                    "letter, e.g. http",
+                    "不是端口标签；请用最多 32 个字母、数字和 '_'，以字母开头，例如 http",
+                ),
             )
             continue
-        # Labels become variables in capitals, so case cannot tell two of them apart.
+        # Labels become upper-case variables, so they must differ in more than case.
         if label.upper() in {other.upper() for other in ports}:
-            found.add(label, "appears twice; use each label once", "出现两次；每个标签只用一次")
+            found.add(
+                label, Text("appears twice; use each label once", "出现两次；每个标签只用一次")
+            )
             continue
         ports[label] = found.read(_read_port_count, count, label) or 0
     if sum(ports.values()) > MOST_PORTS or len(pairs) > MOST_PORTS:
-        found.add(value, f"asks for more than {MOST_PORTS} ports", f"超过 {MOST_PORTS} 个端口")
+        found.add(
+            value, Text(f"asks for more than {MOST_PORTS} ports", f"超过 {MOST_PORTS} 个端口")
+        )
     found.done()
     return ports
 
@@ -166,9 +191,11 @@ def _read_port_total(value: object) -> int:
     except Wrong:
         raise wrong(
             value,
-            "does not say which ports; write a number from 1 to 64, a list of labels ([http])"
-            " or labels with numbers ({http: 1})",
-            "不是端口；请写 1 到 64 的数、标签列表（[http]），或标签和数量（{http: 1}）",
+            Text(
+                "is not a valid value for ports; use a number from 1 to 64, a list of labels "
+                "([http]) or labels with numbers ({http: 1})",
+                "不是端口；请写 1 到 64 的数、标签列表（[http]），或标签和数量（{http: 1}）",
+            ),
         ) from None
 
 
@@ -197,8 +224,10 @@ def _read_dependency(value: object) -> Dependency:
     if not isinstance(value, Mapping) or value.get("job") is None:
         raise wrong(
             value,
-            "does not say which job to wait for; write mnist-2 or {job: mnist-2, when: ended}",
-            "没有说明等待哪个任务；请写 mnist-2 或 {job: mnist-2, when: ended}",
+            Text(
+                "is not a dependency; use mnist-2 or {job: mnist-2, when: ended}",
+                "不是依赖；请写 mnist-2 或 {job: mnist-2, when: ended}",
+            ),
         )
     found = Collected()
     found.keys(value, ("job", "when"))
@@ -223,8 +252,10 @@ def read_files(value: object) -> Files:
     if not isinstance(value, Mapping):
         raise wrong(
             value,
-            "does not name files; write {output: train-%j.out}",
-            "不是文件；请写 {output: train-%j.out}",
+            Text(
+                "does not name files; use {output: train-%j.out}",
+                "不是文件；请写 {output: train-%j.out}",
+            ),
         )
     found = Collected()
     found.keys(value, ("output", "error", "input", "append"))
@@ -247,8 +278,10 @@ def read_nodes(value: object) -> NodeChoice:
     if not isinstance(value, Mapping):
         raise wrong(
             value,
-            "does not name nodes; write [n1, n2], or {only: [n1], exclude: [n2], labels: [ib]}",
-            "不是节点；请写 [n1, n2]，或 {only: [n1], exclude: [n2], labels: [ib]}",
+            Text(
+                "does not name nodes; use [n1, n2], or {only: [n1], exclude: [n2], labels: [ib]}",
+                "不是节点；请写 [n1, n2]，或 {only: [n1], exclude: [n2], labels: [ib]}",
+            ),
         )
     found = Collected()
     found.keys(value, ("only", "exclude", "labels"))

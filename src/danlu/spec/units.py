@@ -1,4 +1,4 @@
-"""Sizes and durations: from what people write, and back."""
+"""Sizes and durations: parsing and formatting."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import re
 
 from danlu.spec.errors import wrong
+from danlu.spec.text import Text
 
 K = 1 << 10
 M = 1 << 20
@@ -18,8 +19,10 @@ LONGEST_DURATION = 10 * 365 * 86400.0
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _SIZE = re.compile(r"([0-9]{1,20})(\.[0-9]{1,9})?\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE | re.ASCII)
 
-_SIZE_EN = "is not a size; write bytes, or a number with K, M, G or T as in 512M or 64G"
-_SIZE_ZH = "不是大小；请写字节数，或带 K、M、G、T 的数字，例如 512M、64G"
+_NOT_A_SIZE = Text(
+    "is not a size; use bytes, or a number with K, M, G or T, e.g. 512M or 64G",
+    "不是大小；请写字节数，或带 K、M、G、T 的数字，例如 512M、64G",
+)
 
 
 def parse_size(value: object) -> int:
@@ -27,21 +30,21 @@ def parse_size(value: object) -> int:
     if isinstance(value, str):
         return _size_from_text(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise wrong(value, _SIZE_EN, _SIZE_ZH)
+        raise wrong(value, _NOT_A_SIZE)
     if isinstance(value, float) and not value.is_integer():  # false for NaN and infinity as well
-        raise wrong(value, _SIZE_EN, _SIZE_ZH)
+        raise wrong(value, _NOT_A_SIZE)
     return _checked_size(int(value), value)
 
 
 def _size_from_text(text: str) -> int:
     match = _SIZE.fullmatch(text.strip()) if len(text) <= 64 else None
     if match is None:
-        raise wrong(text, _SIZE_EN, _SIZE_ZH)
+        raise wrong(text, _NOT_A_SIZE)
     whole, part, unit = match.groups()
     power = K ** _POWERS[unit.lower()]
     size = int(whole) * power
     if part:
-        # Whole numbers all the way: a float cannot hold every size exactly.
+        # Integers throughout: a float cannot represent every size exactly.
         size += int(part[1:]) * power // 10 ** (len(part) - 1)
     return _checked_size(size, text)
 
@@ -50,21 +53,21 @@ def _checked_size(size: int, value: object) -> int:
     if 0 <= size <= LARGEST_SIZE:
         return size
     largest = format_size(LARGEST_SIZE)
-    raise wrong(value, f"is outside 0 to {largest}", f"超出 0 到 {largest} 的范围")
+    raise wrong(value, Text(f"is out of range: 0 to {largest}", f"超出 0 到 {largest} 的范围"))
 
 
 def format_size(size: float) -> str:
     """Short, for people: 64G, 1.5G, 512M, 100B."""
     for unit, letter in ((1 << 50, "P"), (T, "T"), (G, "G"), (M, "M"), (K, "K")):
         if size >= unit:
-            # Cut, not rounded: a limit is never shown larger than it is.
+            # Truncated, not rounded: a limit is never shown larger than it is.
             tenths = int(size * 10 // unit)
             return f"{tenths // 10}{letter}" if tenths % 10 == 0 else f"{tenths / 10}{letter}"
     return f"{int(size)}B"
 
 
 def exact_size(size: int) -> str | int:
-    """The shortest writing that reads back as the same number of bytes."""
+    """The shortest form that parses to the same number of bytes."""
     for unit, letter in ((T, "T"), (G, "G"), (M, "M"), (K, "K")):
         if size >= unit and size % unit == 0:
             return f"{size // unit}{letter}"
@@ -82,12 +85,14 @@ _CLOCK = re.compile(
     r"(?:([0-9]{1,5})-)?([0-9]{1,9})(?::([0-9]{1,2}))?(?::([0-9]{1,2}(?:\.[0-9]{1,9})?))?", re.ASCII
 )
 
-_DURATION_EN = "is not a duration; write seconds, or 90m, 12h, 2d, 1h30m, 1:30:00 or 1-12:00:00"
-_DURATION_ZH = "不是时长；请写秒数，或 90m、12h、2d、1h30m、1:30:00、1-12:00:00"
+_NOT_A_DURATION = Text(
+    "is not a duration; use seconds, or 90m, 12h, 2d, 1h30m, 1:30:00 or 1-12:00:00",
+    "不是时长；请写秒数，或 90m、12h、2d、1h30m、1:30:00、1-12:00:00",
+)
 
 
 def parse_duration(value: object) -> float:
-    """Seconds. Clock forms read as Slurm reads them: m:s, h:m:s, d-h, d-h:m, d-h:m:s."""
+    """Seconds. Clock forms are read as in Slurm: m:s, h:m:s, d-h, d-h:m, d-h:m:s."""
     if isinstance(value, str):
         seconds = _duration_from_text(value.strip()) if len(value) <= 64 else None
     elif isinstance(value, bool) or not isinstance(value, int | float):
@@ -96,9 +101,11 @@ def parse_duration(value: object) -> float:
         # A huge integer cannot become a float.
         seconds = float(value) if abs(value) <= LONGEST_DURATION * 2 else math.inf
     if seconds is None or math.isnan(seconds):
-        raise wrong(value, _DURATION_EN, _DURATION_ZH)
+        raise wrong(value, _NOT_A_DURATION)
     if not 0 <= seconds <= LONGEST_DURATION:
-        raise wrong(value, "is outside 0 seconds to 10 years", "超出 0 秒到 10 年的范围")
+        raise wrong(
+            value, Text("is out of range: 0 seconds to 10 years", "超出 0 秒到 10 年的范围")
+        )
     return seconds
 
 
@@ -143,7 +150,7 @@ def format_duration(seconds: float) -> str:
 
 
 def exact_duration(seconds: float) -> str | float:
-    """The shortest writing that reads back as the same number of seconds."""
+    """The shortest form that parses to the same number of seconds."""
     if not seconds.is_integer():
         return seconds
     left = int(seconds)

@@ -1,1 +1,1 @@
-"""Programs of batch jobs that run inside their tasks: standard library only, any Python 3.8."""
+"""Programs that run inside the tasks of batch jobs: standard library only, Python 3.8 or later."""

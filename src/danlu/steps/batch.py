@@ -1,4 +1,4 @@
-"""Runs a batch script: gives it srun and scontrol, and writes its output to its files too."""
+"""Runs a batch script: provides srun and scontrol, and copies its output to its files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 SILENCE = 0.3
-"""Seconds without output after the script's end before what still holds its output is left."""
+"""Seconds without output after the script's end before giving up on its open pipes."""
 
 
 def batch(words: list[str]) -> int:
@@ -63,7 +63,7 @@ def _environment() -> dict[str, str]:
     env["PATH"] = f"{tools}:{env.get('PATH', os.defpath)}"
     env["SLURM_TASK_PID"] = str(os.getpid())
     for name in ("srun", "scontrol"):
-        # A login shell begins with a PATH of its own; functions stay.
+        # Login shells reset PATH; exported functions survive.
         env[f"BASH_FUNC_{name}%%"] = f'() {{ "{tools}/{name}" "$@"; }}'
     return env
 
@@ -72,7 +72,7 @@ def _pump(command: list[str], env: dict[str, str], files: dict[str, str], append
     out = _open(files.get("out"), append)
     err = _open(files["err"], append) if "err" in files else None
     stdin = _input(files.get("in"))
-    # One pipe for both streams unless they go to different files: their order is kept.
+    # One pipe for both streams, to keep their order, unless they go to different files.
     apart = subprocess.PIPE if err is not None else subprocess.STDOUT
     try:
         child = subprocess.Popen(
@@ -92,7 +92,7 @@ def _pump(command: list[str], env: dict[str, str], files: dict[str, str], append
     code = child.wait()
     shutil.rmtree(folder(), ignore_errors=True)
     if code < 0:
-        # End as the script ended: the platform tells a signal from a status.
+        # Exit like the script did: the platform distinguishes signals from exit codes.
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code
@@ -103,7 +103,7 @@ def _copy(child: subprocess.Popen[bytes], streams: dict[int, tuple[int, BinaryIO
         ended = child.poll() is not None
         ready, _, _ = select.select(list(streams), [], [], SILENCE)
         if not ready and ended:
-            return  # something the script left behind still holds the pipe
+            return  # a leftover process still holds the pipe
         for fd in ready:
             data = os.read(fd, 1 << 16)
             if not data:
@@ -125,7 +125,7 @@ def _saved(file: BinaryIO, data: bytes) -> bool:
         file.write(data)
         file.flush()
     except OSError as error:
-        sys.stderr.write(f"cannot write {file.name}: {error.strerror}; the log has it all\n")
+        sys.stderr.write(f"cannot write {file.name}: {error.strerror}; the job log is complete\n")
         return False
     return True
 
@@ -137,7 +137,7 @@ def _open(path: str | None, append: bool) -> BinaryIO | None:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         return open(path, "ab" if append else "wb")
     except OSError as error:
-        sys.stderr.write(f"cannot write {path}: {error.strerror}; the log has it all\n")
+        sys.stderr.write(f"cannot write {path}: {error.strerror}; the job log is complete\n")
         return None
 
 
@@ -147,5 +147,5 @@ def _input(path: str | None) -> int | None:
     try:
         return os.open(path, os.O_RDONLY)
     except OSError as error:
-        sys.stderr.write(f"cannot read {path}: {error.strerror}; the script has no input\n")
+        sys.stderr.write(f"cannot read {path}: {error.strerror}; the script gets no input\n")
         return subprocess.DEVNULL

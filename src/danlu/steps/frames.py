@@ -1,4 +1,4 @@
-"""What srun and a waiting node say to each other: small frames over one connection."""
+"""The protocol between srun and a waiting node: small frames over one connection."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ if TYPE_CHECKING:
     import socket
 
 OUT, ERR, EXIT, SIGNAL, ORDER, INPUT = 1, 2, 3, 4, 5, 6
-_HEAD = struct.Struct("!BII")
+HEAD = struct.Struct("!BII")
 LARGEST = 64 << 20
 
 
 def send(link: socket.socket, kind: int, task: int, data: bytes = b"") -> None:
-    link.sendall(_HEAD.pack(kind, task, len(data)) + data)
+    link.sendall(HEAD.pack(kind, task, len(data)) + data)
 
 
 def receive(link: socket.socket) -> tuple[int, int, bytes] | None:
     """None: the other side is gone."""
-    head = _exactly(link, _HEAD.size)
+    head = exactly(link, HEAD.size)
     if head is None:
         return None
-    kind, task, size = _HEAD.unpack(head)
-    data = _exactly(link, size) if size <= LARGEST else None
+    kind, task, size = HEAD.unpack(head)
+    data = exactly(link, size) if size <= LARGEST else None
     return None if data is None else (kind, task, data)
 
 
-def _exactly(link: socket.socket, size: int) -> bytes | None:
+def exactly(link: socket.socket, size: int) -> bytes | None:
+    """None: the other side is gone, or too slow."""
     pieces = []
     while size:
         try:

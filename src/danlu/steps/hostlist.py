@@ -1,4 +1,4 @@
-"""Lists of hosts as Slurm writes them: node[1-3,7],login."""
+"""Host lists in Slurm's notation: node[1-3,7],login."""
 
 from __future__ import annotations
 

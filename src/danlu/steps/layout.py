@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Layout:
-    """`nodes`: indexes of the job's nodes the step uses; `counts`: tasks on each of them."""
+    """`nodes`: indexes of the job's nodes used by the step; `counts`: tasks on each."""
 
     def __init__(self, nodes: list[int], counts: list[int]) -> None:
         self.nodes = nodes
@@ -24,7 +24,7 @@ class Layout:
         return sum(self.counts)
 
     def places(self) -> list[tuple[int, int, int]]:
-        """For each task: its number, which of `nodes`, and its number there."""
+        """For each task: its number, its position in `nodes`, and its number on that node."""
         found: list[tuple[int, int, int]] = []
         for place, count in enumerate(self.counts):
             found += [(len(found) + local, place, local) for local in range(count)]
@@ -47,7 +47,7 @@ def lay_out(options: Options) -> Layout:
         nodes = nodes[:tasks]
     if wanted is not None:
         if wanted > len(nodes):
-            raise Trouble(f"{wanted} nodes are asked for, and the job has {len(nodes)} for it")
+            raise Trouble(f"{wanted} nodes requested, but the job has only {len(nodes)} available")
         nodes = nodes[:wanted]
     if tasks is None:
         tasks = len(nodes) * (each or 1)
@@ -76,16 +76,16 @@ def _chosen(options: Options, names: list[str]) -> list[int]:
             for index in chosen
             if names[index] in wanted or (index < len(addresses) and addresses[index] in wanted)
         ]
-        # Several nodes of a small lab may share one address: one name means one node.
+        # Several nodes may share one address: one name means one node.
         if wanted and len(chosen) > len(wanted):
             chosen = chosen[: len(wanted)]
         if not chosen:
-            raise Trouble(f"{asked} is not among the job's nodes: {','.join(names)}")
+            raise Trouble(f"{asked} is not a node of this job: {','.join(names)}")
     unwanted = expanded(options.get("exclude") or "")
     chosen = [index for index in chosen if names[index] not in unwanted]
     chosen = chosen[options.number("relative") or 0 :]
     if not chosen:
-        raise Trouble("no node of the job is left for this step")
+        raise Trouble("no nodes of the job are left for this step")
     return chosen
 
 

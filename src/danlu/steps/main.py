@@ -1,4 +1,4 @@
-"""The programs of a batch job: the script's keeper, the waiting node, srun and scontrol."""
+"""Dispatches to the programs of a batch job: batch, node, srun and scontrol."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def main(name: str, words: list[str]) -> int:
 
 
 class Trouble(Exception):
-    """What stops a program, in a sentence."""
+    """An error that ends a program; its message is shown to the user."""
 
 
 def _program(name: str) -> Program:

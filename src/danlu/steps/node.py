@@ -1,9 +1,8 @@
-"""A node of a batch job that waits for the script's srun, and runs what that sends."""
+"""A node of a batch job that waits for the script's srun and runs the tasks it sends."""
 
 from __future__ import annotations
 
 import contextlib
-import hmac
 import json
 import os
 import secrets
@@ -13,18 +12,22 @@ import subprocess
 import threading
 
 from danlu.steps import frames
+from danlu.steps.greeting import PATIENCE, welcome
 from danlu.steps.rendezvous import announce
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Of each task and of each node: never taken over from the script's node.
+# Specific to each task and node: never inherited from the script's node.
 OWN = (
     *("DANLU_TASK", "DANLU_TASK_INDEX", "DANLU_ROLE_INDEX", "DANLU_NODE"),
     *("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "SLURMD_NODENAME", "SLURM_NODEID"),
     *("SLURM_TOPOLOGY_ADDR", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE"),
 )
+
+
+_MOST_STRANGERS = 64  # connections not yet authenticated
 
 
 def node(words: list[str]) -> int:
@@ -44,20 +47,25 @@ def node(words: list[str]) -> int:
         key = secrets.token_hex(32)
         announce(index, f"{host}:{door.getsockname()[1]}", key)
         print(f"node {index} ({os.environ.get('DANLU_NODE', '')}) waits for srun", flush=True)
+        waiting = threading.BoundedSemaphore(_MOST_STRANGERS)
         while True:
             link, _ = door.accept()
-            threading.Thread(target=_serve, args=(link, key), daemon=True).start()
+            if not waiting.acquire(timeout=PATIENCE):
+                link.close()  # too many silent clients: their connections time out
+                continue
+            threading.Thread(target=_serve, args=(link, key, waiting), daemon=True).start()
 
 
-def _serve(link: socket.socket, key: str) -> None:
+def _serve(link: socket.socket, key: str, waiting: threading.BoundedSemaphore) -> None:
     with link:
-        first = frames.receive(link)
+        try:
+            known = welcome(link, key)
+        finally:
+            waiting.release()
+        first = frames.receive(link) if known else None
         if first is None or first[0] != frames.ORDER:
             return
-        order = json.loads(first[2])
-        if not hmac.compare_digest(str(order.get("key", "")), key):
-            return
-        Part(link, order["tasks"]).run()
+        Part(link, json.loads(first[2])["tasks"]).run()
 
 
 class Part:
@@ -87,7 +95,7 @@ class Part:
         try:
             child = subprocess.Popen(
                 task["words"],
-                env=bound(env, task.get("cards"), int(task["local"])),
+                env=bound(env, task.get("gpus"), int(task["local"])),
                 cwd=task["folder"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -122,7 +130,7 @@ class Part:
             try:
                 frames.send(self._link, kind, number, data)
             except OSError:
-                self._signal(signal.SIGKILL)  # nobody listens any more
+                self._signal(signal.SIGKILL)  # srun is gone
 
     def _listen(self) -> None:
         while True:
@@ -139,10 +147,10 @@ class Part:
                 os.killpg(child.pid, number)
 
 
-def bound(env: dict[str, str], cards: int | None, local: int) -> dict[str, str]:
-    """With --gpus-per-task each task sees cards of its own."""
-    if not cards:
+def bound(env: dict[str, str], gpus: int | None, local: int) -> dict[str, str]:
+    """With --gpus-per-task each task gets its own GPUs."""
+    if not gpus:
         return env
-    every = [card for card in env.get("CUDA_VISIBLE_DEVICES", "").split(",") if card]
-    mine = ",".join(every[local * cards : (local + 1) * cards])
+    every = [gpu for gpu in env.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]
+    mine = ",".join(every[local * gpus : (local + 1) * gpus])
     return {**env, "CUDA_VISIBLE_DEVICES": mine, "SLURM_STEP_GPUS": mine}

@@ -1,104 +1,13 @@
-"""Options of srun: those that place and shape a step; the rest are read and passed over."""
+"""srun's options: those that place and shape a step; others are accepted and ignored."""
 
 from __future__ import annotations
 
+from danlu.steps import slurm_options
 from danlu.steps.main import Trouble
 
-VALUED = {
-    "account": "A",
-    "acctg-freq": "",
-    "bb": "",
-    "bcast": "",
-    "begin": "b",
-    "chdir": "D",
-    "constraint": "C",
-    "comment": "",
-    "cores-per-socket": "",
-    "cpu-bind": "",
-    "cpu-freq": "",
-    "cpus-per-gpu": "",
-    "cpus-per-task": "c",
-    "dependency": "d",
-    "distribution": "m",
-    "epilog": "",
-    "error": "e",
-    "exclude": "x",
-    "export": "",
-    "gpu-bind": "",
-    "gpu-freq": "",
-    "gpus": "G",
-    "gpus-per-node": "",
-    "gpus-per-socket": "",
-    "gpus-per-task": "",
-    "gres": "",
-    "gres-flags": "",
-    "het-group": "",
-    "hint": "",
-    "input": "i",
-    "job-name": "J",
-    "jobid": "",
-    "mail-type": "",
-    "mail-user": "",
-    "mem": "",
-    "mem-bind": "",
-    "mem-per-cpu": "",
-    "mem-per-gpu": "",
-    "mpi": "",
-    "multi-prog-file": "",
-    "network": "",
-    "nodelist": "w",
-    "nodes": "N",
-    "ntasks": "n",
-    "ntasks-per-core": "",
-    "ntasks-per-gpu": "",
-    "ntasks-per-node": "",
-    "ntasks-per-socket": "",
-    "open-mode": "",
-    "output": "o",
-    "partition": "p",
-    "profile": "",
-    "prolog": "",
-    "qos": "q",
-    "relative": "r",
-    "reservation": "",
-    "signal": "",
-    "sockets-per-node": "",
-    "slurmd-debug": "",
-    "task-epilog": "",
-    "task-prolog": "",
-    "threads": "T",
-    "threads-per-core": "",
-    "time": "t",
-    "tres-per-task": "",
-    "wait": "W",
-    "wckey": "",
-}
-FLAGS = {
-    "allocate": "",
-    "exact": "",
-    "disable-status": "X",
-    "help": "h",
-    "hold": "H",
-    "interactive": "",
-    "label": "l",
-    "multi-prog": "",
-    "no-allocate": "Z",
-    "overcommit": "O",
-    "overlap": "",
-    "oversubscribe": "s",
-    "preserve-env": "E",
-    "pty": "",
-    "quiet": "Q",
-    "quit-on-interrupt": "",
-    "spread-job": "",
-    "unbuffered": "u",
-    "use-min-nodes": "",
-    "verbose": "v",
-    "version": "V",
-    "whole": "",
-    "no-kill": "k",
-}
-OPTIONAL = ("exclusive", "kill-on-bad-exit", "immediate", "nice", "propagate", "resv-ports", "x11")
+VALUED = {**slurm_options.VALUED, **slurm_options.VALUED_OF_STEPS}
+FLAGS = {**slurm_options.FLAGS, **slurm_options.FLAGS_OF_STEPS}
+OPTIONAL = (*slurm_options.OPTIONAL, *slurm_options.OPTIONAL_OF_STEPS)
 _SHORT_OPTIONAL = {"K": "kill-on-bad-exit", "I": "immediate"}
 _SHORT = {short: name for table in (VALUED, FLAGS) for name, short in table.items() if short}
 _EVERY = (*VALUED, *FLAGS, *OPTIONAL)
@@ -121,7 +30,7 @@ class Options:
         value = self._values.get(name)
         if value is None:
             return None
-        # A range of nodes means its first number.
+        # Of a range of nodes, take the first number.
         first = value.partition("-")[0].rpartition(":")[2]
         if not first.isdigit():
             raise Trouble(f"--{name}={value} is not a number")
@@ -190,8 +99,8 @@ def _whole_name(name: str) -> str:
         return name
     if name.removeprefix("no-").startswith("container-"):
         raise Trouble(
-            f"--{name}: a step runs where its job runs; give the whole job the image (#SBATCH"
-            " --container-image=...), and leave the option out here"
+            f"--{name}: a step runs in its job's image; set it for the whole job (#SBATCH"
+            " --container-image=...) and remove the option here"
         )
     close = [known for known in _EVERY if known.startswith(name)]
     if len(close) == 1:

@@ -1,4 +1,4 @@
-"""File names with % in them, as Slurm writes them; in Danlu's words where Slurm's are not set."""
+"""Slurm's file name patterns (%j and so on), with Danlu's values if Slurm's are not set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each task of a step runs: one command, or a file that says who runs what."""
+"""What each task of a step runs: one command, or a --multi-prog file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Programs:
                 return [
                     word.replace("%t", str(number)).replace("%o", str(offset)) for word in words
                 ]
-        raise Trouble(f"{self._command[0]} says nothing of task {number}")
+        raise Trouble(f"{self._command[0]} has no line for task {number}")
 
 
 def _lines(path: str) -> list[tuple[set[int] | None, list[str]]]:
@@ -50,5 +50,5 @@ def _numbers(text: str, path: str) -> set[int]:
             low, _, high = part.partition("-")
             found.update(range(int(low), int(high or low) + 1))
     except ValueError:
-        raise Trouble(f"{path}: {text!r} does not say which tasks") from None
+        raise Trouble(f"{path}: {text!r} has no valid task numbers") from None
     return found

@@ -1,6 +1,6 @@
-"""How srun finds the waiting nodes: each leaves its address and a key in the user's own folder.
+"""How srun finds the waiting nodes: each writes its address and a key to the user's folder.
 
-Only the user can read there, so only the user's own tasks know the keys.
+Only the user can read it, so only the user's own tasks know the keys.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def folder() -> str:
 
 
 def announce(index: int, address: str, key: str) -> str:
-    """Leaves where this node listens; gives the file's name."""
+    """Publishes where this node listens; returns the file name."""
     where = folder()
     os.makedirs(where, mode=0o700, exist_ok=True)
     path = os.path.join(where, str(index))
@@ -33,7 +33,7 @@ def announce(index: int, address: str, key: str) -> str:
 
 
 def find(index: int) -> tuple[str, int, str]:
-    """Host, port and key of a node, once it is there. Raises Trouble."""
+    """Waits for a node's host, port and key. Raises Trouble."""
     path = os.path.join(folder(), str(index))
     end = time.monotonic() + PATIENCE
     pause = 0.02
@@ -46,7 +46,7 @@ def find(index: int) -> tuple[str, int, str]:
         except (OSError, ValueError):
             if time.monotonic() > end:
                 raise Trouble(
-                    f"node {index} of this job does not answer ({path} is missing)"
+                    f"node {index} of this job does not respond ({path} is missing)"
                 ) from None
         time.sleep(pause)
         pause = min(pause * 2, 0.5)

@@ -1,4 +1,4 @@
-"""Where bin/* begin: finds this package wherever it was mounted, then runs the program named."""
+"""Entry point of bin/*: finds this package where it is mounted, then runs the named program."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""`scontrol` inside a batch job: what scripts ask it to find their master by."""
+"""`scontrol` inside a batch job: the subcommands scripts use to find their master."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def scontrol(words: list[str]) -> int:
         sys.stdout.write(",".join(expanded(words[2] if len(words) > 2 else "")) + "\n")
         return 0
     if words[:1] in (["requeue"], ["requeuehold"]):
-        # A task has no account with the server, and needs none for what is tried again anyway.
+        # Tasks have no access to the server; retries need none.
         raise Trouble(
-            "a job cannot put itself back into the queue. Submit it with --retries N (danlu submit)"
-            " and end with a status other than 0: it is tried again, SLURM_RESTART_COUNT counts."
+            "a job cannot put itself back into the queue. Submit it with danlu submit --retries N"
+            " and exit with a non-zero status: it is retried, counted by SLURM_RESTART_COUNT."
             " 任务不能自己重新排队：用 danlu submit --retries N 提交，并以非 0 状态退出，"
             "平台会重试（SLURM_RESTART_COUNT 记录次数）"
         )
     raise Trouble(
-        "inside a job only `scontrol show hostnames` and `show hostlist` are answered."
+        "inside a job only `scontrol show hostnames` and `show hostlist` are supported."
         " 任务中只支持 scontrol show hostnames 和 show hostlist"
     )
 
 
 def reachable(names: list[str]) -> list[str]:
-    """Names that can be connected to: a node whose name nobody knows goes by its address."""
+    """Names to connect to; a node whose name does not resolve is given by its address."""
     nodes = os.environ.get("SLURM_JOB_NODELIST", "").split(",")
     addresses = dict(zip(nodes, os.environ.get("DANLU_HOSTS", "").split(",")))  # noqa: B905
     known = _known_names()
@@ -42,7 +42,7 @@ def reachable(names: list[str]) -> list[str]:
 
 
 def _known_names() -> set[str]:
-    """Without asking DNS: a name server that is away takes its time to say so."""
+    """Without DNS, where an unreachable server would mean a long timeout."""
     found = {socket.gethostname()}
     try:
         with open("/etc/hosts") as file:

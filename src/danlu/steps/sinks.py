@@ -31,7 +31,7 @@ class Sink:
         self._rest = b""
 
     def popen(self) -> Any:
-        """What a child on this node is started with."""
+        """The stream a child on this node is started with."""
         return self._fd if self._direct else subprocess.PIPE
 
     def drain(self, pipe: IO[bytes]) -> None:

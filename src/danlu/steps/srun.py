@@ -1,4 +1,4 @@
-"""`srun` inside a batch job: starts the tasks of a step over the job's nodes and waits for them."""
+"""`srun` inside a batch job: starts a step's tasks on the job's nodes and waits for them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import sys
 import threading
 
 from danlu.steps import frames, warning
+from danlu.steps.greeting import greet
 from danlu.steps.layout import Layout, job_nodes, lay_out
 from danlu.steps.main import Trouble
 from danlu.steps.node import bound
@@ -31,7 +32,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.
 def srun(words: list[str]) -> int:
     options, command = read(words)
     if options.has("version"):
-        print("srun of danlu")
+        print("danlu srun")
         return 0
     if not command:
         raise Trouble("no command given to run")
@@ -54,7 +55,7 @@ class Step:
         self._programs = programs
         self._env = env
         self._folder = folder
-        self._cards = options.number("gpus-per-task") or _number(env.get("SLURM_GPUS_PER_TASK"))
+        self._gpus = options.number("gpus-per-task") or _number(env.get("SLURM_GPUS_PER_TASK"))
         self._here = int(os.environ.get("DANLU_TASK_INDEX", "0"))
         self._sinks = Sinks(options, layout.tasks, env)
         self._children: dict[int, subprocess.Popen[bytes]] = {}
@@ -99,7 +100,7 @@ class Step:
         try:
             child = subprocess.Popen(
                 words,
-                env=bound(env, self._cards, local),
+                env=bound(env, self._gpus, local),
                 cwd=self._folder,
                 stdin=None if first else subprocess.DEVNULL,
                 stdout=out.popen(),
@@ -130,9 +131,10 @@ class Step:
     def _send(self, node: int, tasks: list[tuple[int, int, int]]) -> None:
         host, port, key = find(node)
         link = socket.create_connection((host, port), timeout=30)
-        link.settimeout(None)
+        if not greet(link, key):
+            raise Trouble(f"node {node} of this job failed authentication at {host}:{port}")
         self._links.append(link)
-        order: dict[str, Any] = {"key": key, "tasks": []}
+        order: dict[str, Any] = {"tasks": []}
         for number, place, local in tasks:
             order["tasks"].append(
                 {
@@ -142,7 +144,7 @@ class Step:
                     "env": self._env,
                     "own": _own(self._layout, number, place, local),
                     "folder": self._folder,
-                    "cards": self._cards,
+                    "gpus": self._gpus,
                 }
             )
         frames.send(link, frames.ORDER, 0, json.dumps(order).encode())
@@ -155,7 +157,7 @@ class Step:
             frame = frames.receive(link)
             if frame is None:
                 name = job_nodes()[node]
-                self._complain(f"{name}: the connection broke; its tasks are lost")
+                self._complain(f"{name}: connection lost; its tasks are gone")
                 for number in open_tasks:
                     self._ended(number, 1)
                 return
@@ -188,7 +190,7 @@ class Step:
     def _wait(self) -> None:
         with self._changed:
             while len(self._codes) < self._layout.tasks:
-                # A wait without a limit would keep signals from being seen.
+                # Without a timeout, signals would not be handled.
                 self._changed.wait(1.0)
 
     def _signal(self, number: int) -> None:
@@ -206,7 +208,7 @@ class Step:
 
 
 def _environment(options: Options, layout: Layout) -> dict[str, str]:
-    """What all tasks of the step share."""
+    """Variables shared by all tasks of the step."""
     env = _exported(options.get("export"))
     names = job_nodes()
     used = ",".join(names[index] for index in layout.nodes)
@@ -235,7 +237,7 @@ def _environment(options: Options, layout: Layout) -> dict[str, str]:
 
 
 def _own(layout: Layout, number: int, place: int, local: int) -> dict[str, str]:
-    """What is one task's own."""
+    """Variables of one task."""
     first = sum(layout.counts[:place])
     mine = range(first, first + layout.counts[place])
     node = layout.nodes[place]
@@ -272,7 +274,7 @@ def _exported(text: str | None) -> dict[str, str]:
 
 
 def _next_step() -> int:
-    """Steps count from 0 within a job; the count is kept beside the nodes' addresses."""
+    """Steps count from 0 within a job; the counter is stored next to the nodes' addresses."""
     from danlu.steps.rendezvous import folder
 
     where = folder()

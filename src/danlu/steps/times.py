@@ -1,10 +1,10 @@
-"""Times as Slurm writes them: minutes, h:m:s, d-h:m:s."""
+"""Times in Slurm's formats: minutes, h:m:s, d-h:m:s."""
 
 from __future__ import annotations
 
 
 def seconds(text: str) -> float:
-    """0: no limit, also for what cannot be read."""
+    """0: no limit, also for invalid values."""
     days, dash, rest = text.rpartition("-")
     parts = rest.split(":")
     if not all(part.isdigit() for part in parts) or (dash and not days.isdigit()):

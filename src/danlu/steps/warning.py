@@ -1,4 +1,4 @@
-"""The signal a script wants some time before its limit: `--signal=[B:]USR1@90`."""
+"""The signal sent to a script some time before its limit: `--signal=[B:]USR1@90`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _USUAL = 60.0
 
 
 def arm(batch: bool, send: Callable[[int], None]) -> None:
-    """Send the job's warning when it is time, if it is one for the script (or for its steps)."""
+    """Sends the job's warning in time, if it is meant for the script (or for its steps)."""
     wish = read(os.environ.get(VARIABLE, ""))
     end = os.environ.get("SLURM_JOB_END_TIME", "")
     if wish is not None and wish[0] == batch and end.isdigit():
@@ -33,7 +33,7 @@ def later(seconds: float, number: int, send: Callable[[int], None]) -> None:
 
 
 def read(text: str) -> tuple[bool, int, float] | None:
-    """Whether it goes to the script and not to its steps, which signal, how long before the end."""
+    """(to the script rather than its steps, signal, seconds before the end)."""
     match = _FORM.fullmatch(text.strip())
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Where everything is kept. `Store` opens it; the queries stand in files named by noun."""
+"""Persistence. `Store` opens the database; queries are grouped in one module per noun."""
 
 from danlu.store.errors import (
     Deposed,

@@ -1,4 +1,4 @@
-"""The audit log: who did what to what, from where. Nothing here is ever changed or removed."""
+"""The audit log: who did what, to what, from where. Append-only."""
 
 from __future__ import annotations
 
@@ -13,9 +13,16 @@ from danlu.store.rows import AuditRow
 from danlu.store.tables import audit
 from danlu.store.tx import Row, Statement, Tx
 
+LINES_SEARCHED = 50_000  # for sign-ins, when a server starts
 _SEQ = "audit.seq"
 _INSERT = Statement(insert(audit))
 _LAST = Statement(select(func.max(audit.c.seq)))
+_LOGIN = {"act": "login"}
+_SIGN_INS = Statement(
+    select(audit.c.actor, audit.c.address)
+    .where(audit.c.seq > bindparam("after"), audit.c.act == bindparam("act"))
+    .order_by(audit.c.seq)
+)
 _LINE = (
     audit.c.at,
     audit.c.actor,
@@ -36,7 +43,7 @@ def append(
     data: Mapping[str, Any] | None = None,
     address: str = "",
 ) -> int:
-    """Its number, larger than all before."""
+    """Returns its number, larger than all before."""
     if _SEQ not in tx.memo:
         row = tx.row(_LAST)
         tx.memo[_SEQ] = (row and row[0]) or 0
@@ -61,6 +68,13 @@ def lines(
     params: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     statement = _lines(tuple(params))
     return [_line(row) for row in tx.rows(statement, {**params, "limit": limit})]
+
+
+def sign_ins(tx: Tx) -> list[tuple[str, str]]:
+    """Name and address of the latest sign-ins, oldest first."""
+    row = tx.row(_LAST)
+    after = ((row and row[0]) or 0) - LINES_SEARCHED
+    return [(actor, address) for actor, address in tx.rows(_SIGN_INS, {"after": after, **_LOGIN})]
 
 
 @cache

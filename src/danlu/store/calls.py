@@ -1,4 +1,4 @@
-"""The way from the event loop to a thread and back: one crossing for many results."""
+"""Calls from the event loop to a thread and back, with one wake-up for many results."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from danlu.store.tx import Tx
 
 class Phase(Enum):
     WAITING = 0  # nothing of it can be in the database; it may be dropped
-    COMMITTING = 1  # it may be in the database: only the database can tell
+    COMMITTING = 1  # it may be in the database; only the database can tell
     OVER = 2
 
 
 class Call:
-    """One function waiting for its turn, and what became of it."""
+    """A queued function and its result."""
 
     __slots__ = ("deadline", "error", "function", "future", "leads", "loop", "phase", "value")
 
@@ -37,13 +37,13 @@ class Call:
 
 
 class Gate:
-    """Decides between the thread that is about to commit and the loop that gives up waiting."""
+    """Arbitrates between the thread about to commit and the loop that gives up waiting."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
     def commit(self, calls: Iterable[Call]) -> bool:
-        """False where one was given up meanwhile: then nothing of this may be committed."""
+        """False if one was given up meanwhile: then nothing of this may be committed."""
         with self._lock:
             if any(call.phase is Phase.OVER for call in calls):
                 return False
@@ -56,7 +56,7 @@ class Gate:
             call.phase = Phase.WAITING
 
     def drop(self, call: Call) -> bool:
-        """True where it is now certain that it will never be done."""
+        """True if it is now certain that it will never be done."""
         with self._lock:
             if call.phase is not Phase.WAITING:
                 return False
@@ -65,13 +65,13 @@ class Gate:
 
 
 def answer(calls: list[Call]) -> None:
-    """Hand the results over. From any thread; one wake-up for all."""
+    """Delivers the results. From any thread; one wake-up for all."""
     loop = calls[0].loop if calls else None
     if loop is None:
         return
     for call in calls:
         call.phase = Phase.OVER
-    # A loop that was closed has nobody waiting on it.
+    # Nobody waits on a closed loop.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(_deliver, calls)
 
@@ -84,7 +84,7 @@ def refuse(calls: list[Call], problem: StoreError) -> None:
 
 def _deliver(calls: list[Call]) -> None:
     for call in calls:
-        if call.future.done():  # whoever waited has gone
+        if call.future.done():  # the waiter is gone
             continue
         if call.error is None:
             call.future.set_result(call.value)

@@ -1,6 +1,6 @@
-"""All tables as text that either database can read: what a backup holds.
+"""All tables as text that either database can load: the content of a backup.
 
-One line a row, a JSON list of its columns; so a copy made of SQLite goes into PostgreSQL and back.
+One line per row, a JSON list of its columns; a copy of SQLite loads into PostgreSQL and back.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from typing import Any
 
 from sqlalchemy import Boolean, Table, select
 
+from danlu.spec.text import Text
 from danlu.store import migrate, tables
 from danlu.store.database import Connection, Database
 from danlu.store.errors import StoreError
 from danlu.store.tx import Row, dialect_of
 
 NOT_COPIED = frozenset({"batches"})
-"""Marks of writers: of no use to any other server."""
+"""Writer marks: useless to any other server."""
 
 ROWS = 1000
 
 
 def copied_tables() -> list[Table]:
-    """What others refer to comes first."""
+    """Referenced tables come first."""
     return [table for table in tables.metadata.sorted_tables if table.name not in NOT_COPIED]
 
 
@@ -32,7 +33,7 @@ def columns_of(table: Table) -> list[str]:
 
 
 def dump(connection: Connection, table: Table) -> Iterator[tuple[int, bytes]]:
-    """Pieces of the table: how many rows, and their lines. Inside a transaction of the caller."""
+    """The table in chunks: row count and lines. Runs inside the caller's transaction."""
     order = list(table.primary_key.columns)
     query = select(*table.columns).order_by(*order)
     text = str(query.compile(dialect=dialect_of(connection.tx.dialect)))
@@ -44,13 +45,13 @@ def dump(connection: Connection, table: Table) -> Iterator[tuple[int, bytes]]:
 
 def _plain(row: Row, flags: list[int]) -> list[Any]:
     values = list(row)
-    for index in flags:  # SQLite knows no truth, only 0 and 1
+    for index in flags:  # SQLite stores booleans as 0 and 1
         values[index] = None if values[index] is None else bool(values[index])
     return values
 
 
 def load(connection: Connection, table: str, columns: list[str], lines: Iterable[bytes]) -> int:
-    """Adds rows to a table of this version, or of the one the copy was made by."""
+    """Inserts rows into a table of this version, or of the version that made the copy."""
     mark = "?" if connection.tx.dialect == "sqlite" else "%s"
     names = ", ".join(f'"{name}"' for name in columns)
     marks = ", ".join([mark] * len(columns))
@@ -69,7 +70,7 @@ def is_empty(database: Database) -> bool:
     try:
         connection = database.connect()
     except Exception as error:
-        raise database.trouble(error) or StoreError(str(error), str(error)) from error
+        raise database.trouble(error) or StoreError(Text(str(error), str(error))) from error
     try:
         return not migrate.present(connection, database)
     finally:

@@ -1,4 +1,4 @@
-"""What a database has to offer; `sqlite` and `postgres` are the two."""
+"""The interface of a database; `sqlite` and `postgres` implement it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from danlu.spec.text import Text
 from danlu.store.errors import StoreError
 from danlu.store.tx import Row, Tx
 
 
 class Connection(ABC):
-    """One connection, used by one thread."""
+    """A connection, used by one thread."""
 
     tx: Tx
 
@@ -26,15 +27,15 @@ class Connection(ABC):
 
     @abstractmethod
     def execute(self, sql: str) -> list[Row]:
-        """Plain text without parameters: savepoints and table definitions."""
+        """Plain SQL without parameters: savepoints and table definitions."""
 
     @abstractmethod
     def pieces(self, sql: str, rows: int) -> Iterator[list[Row]]:
-        """A long answer, so many rows at a time; inside a transaction."""
+        """A long result in chunks of so many rows; inside a transaction."""
 
     @abstractmethod
     def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """One statement for many rows, its values by position."""
+        """One statement for many rows, with positional values."""
 
     @abstractmethod
     def close(self) -> None:
@@ -44,7 +45,7 @@ class Connection(ABC):
 class Database(ABC):
     dialect: str
     where: str  # for messages: never with a password
-    survives_errors: bool  # a failed statement leaves the rest of its transaction as it was
+    survives_errors: bool  # a failed statement leaves the rest of its transaction intact
 
     @abstractmethod
     def connect(self, *, reader: bool = False) -> Connection: ...
@@ -54,7 +55,17 @@ class Database(ABC):
         """A plain connection for the migrations."""
 
     def create(self) -> None:  # noqa: B027 - a server on a network has nothing to make
-        """Make the place for a database, where that is ours to make."""
+        """Creates the folder or file of the database, if that is up to us."""
+
+    def keep_copy(self, revision: str) -> str | None:
+        """Copies the database before it is upgraded; returns where to, None if it cannot."""
+        return None
+
+    def reserve(self) -> None:  # noqa: B027 - the disk of a server on a network is not ours
+        """Keeps some disk space for later writes; called after commits. Never raises."""
+
+    def close(self) -> None:  # noqa: B027
+        """Called when all connections are closed."""
 
     @abstractmethod
     def trouble(self, error: BaseException) -> StoreError | None:
@@ -62,15 +73,15 @@ class Database(ABC):
 
     @abstractmethod
     def own(self, error: Exception) -> Exception:
-        """A statement's own error, as callers shall see it."""
+        """A statement's own error, as callers should see it."""
 
     @abstractmethod
     def surely_undone(self, error: BaseException) -> bool:
-        """True where a COMMIT that failed like this can never turn out to have been done."""
+        """True if a COMMIT that failed like this cannot have taken effect."""
 
     @abstractmethod
     def reusable(self, error: BaseException) -> bool:
-        """Whether a connection can be used again after this trouble."""
+        """Whether the connection can be used again after this error."""
 
 
 def database(url: str) -> Database:
@@ -84,8 +95,10 @@ def database(url: str) -> Database:
 
         return Postgres(url)
     raise StoreError(
-        f"Unknown database: {scheme}. Write sqlite:////folder/danlu.db or "
-        "postgresql://user:password@host/name",
-        f"未知的数据库：{scheme}。请写 sqlite:////目录/danlu.db 或 "
-        "postgresql://用户:密码@主机/库名",
+        Text(
+            f"Unknown database: {scheme}. Use sqlite:////folder/danlu.db or "
+            "postgresql://user:password@host/name",
+            f"未知的数据库：{scheme}。请写 sqlite:////目录/danlu.db 或 "
+            "postgresql://用户:密码@主机/库名",
+        ),
     )

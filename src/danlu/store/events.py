@@ -1,4 +1,4 @@
-"""Events: what happened, in the order it was committed. Nothing here is ever changed or removed."""
+"""Events: what happened, in commit order. Append-only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_JOB = Statement(_after.where(events.c.job_id == bindparam("job_id")))
 
 
 def append(tx: Tx, rows: Sequence[EventRow]) -> list[int]:
-    """Their numbers, larger than all before. The rows passed in stay as they are."""
+    """Returns their numbers, larger than all before. The rows passed in are not modified."""
     if not rows:
         return []
     first = last_seq(tx) + 1
@@ -50,7 +50,7 @@ def append(tx: Tx, rows: Sequence[EventRow]) -> list[int]:
 
 
 def last_seq(tx: Tx) -> int:
-    # Remembered for the rest of a write transaction, in which nobody else writes.
+    # Cached for the rest of a write transaction, in which nobody else writes.
     if _SEQ in tx.memo:
         return tx.memo[_SEQ]
     row = tx.row(_LAST)

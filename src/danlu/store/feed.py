@@ -1,4 +1,4 @@
-"""Events of all jobs in the order of commits, with whose jobs they are about."""
+"""Events of all jobs in commit order, with the jobs they belong to."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from danlu.store.tables import events, jobs
 from danlu.store.tx import Row, Statement, Tx
 
 MOST_NAMED = 50
-"""More jobs than that are picked out of all events, not asked for one by one."""
+"""For more jobs than this, all events are read and filtered."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The job an event is about: what decides who may see it, and what people call it."""
+    """The job of an event: decides who may see it, and how people refer to it."""
 
     id: str
     owner: str
@@ -42,21 +42,21 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A piece of what happened."""
+    """A batch of events."""
 
     happenings: list[Happening]
-    upto: int  # nothing of it is missing up to here
+    upto: int  # complete up to here
 
 
 def stretch(tx: Tx, after: int, limit: int, job_ids: Sequence[str] = ()) -> Stretch:
-    """What was committed after this event, oldest first; of some jobs, or of all."""
+    """Events committed after this one, oldest first; of some jobs, or of all."""
     named = list(job_ids) if 0 < len(job_ids) <= MOST_NAMED else []
     params: dict[str, Any] = {"after": after, "limit": limit}
     params |= {f"job_{i}": job_id for i, job_id in enumerate(named)}
     found = [_happening(row) for row in tx.rows(_after(len(named)), params)]
     if len(found) == limit:
         return Stretch(found, found[-1].seq)
-    # The same snapshot: all that is committed was looked at.
+    # The same snapshot: everything committed has been seen.
     return Stretch(found, max(after, event_store.last_seq(tx)))
 
 

@@ -1,4 +1,4 @@
-"""Groups, their members and their leaders."""
+"""Groups, their members and leaders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ _GROUP = (
 _MEMBER = (users.c.name, groups.c.name, members.c.leader, members.c.joined_at)
 _INSERT = Statement(insert(groups))
 _BY_NAME = Statement(select(*_GROUP).where(groups.c.name == bindparam("name")))
-_BY_ID = Statement(select(*_GROUP).where(groups.c.id == bindparam("id")))
 _ALL = Statement(select(*_GROUP).order_by(groups.c.name))
 _joined = select(*_MEMBER).select_from(members.join(users).join(groups))
 _MEMBERS_OF = Statement(
@@ -44,18 +43,13 @@ _EMPTY = Statement(delete(members).where(members.c.group_id == bindparam("where"
 
 
 def insert_group(tx: Tx, row: GroupRow) -> None:
-    """StoreConflict where the name is taken, also by a group that was removed."""
+    """Raises StoreConflict if the name is taken, even by a removed group."""
     tx.run(_INSERT, asdict(row))
 
 
 def get_group(tx: Tx, name: str) -> GroupRow | None:
-    """Also one that was removed."""
+    """Includes removed groups."""
     row = tx.row(_BY_NAME, {"name": name})
-    return None if row is None else GroupRow(*row)
-
-
-def get_group_by_id(tx: Tx, id: str) -> GroupRow | None:
-    row = tx.row(_BY_ID, {"id": id})
     return None if row is None else GroupRow(*row)
 
 
@@ -95,7 +89,7 @@ def members_of(tx: Tx, group_id: str) -> list[MemberRow]:
 
 
 def groups_of(tx: Tx, user_id: str) -> list[MemberRow]:
-    """Without groups that were removed."""
+    """Without removed groups."""
     return [_member(*row) for row in tx.rows(_GROUPS_OF, {"user": user_id, "status": "active"})]
 
 

@@ -16,7 +16,7 @@ class Health:
 
 
 class Pulse:
-    """Where the threads note how it goes. Replacing one value needs no lock."""
+    """Where the threads report it. Replacing one value needs no lock."""
 
     def __init__(self) -> None:
         self.health = Health(True, time.time())

@@ -1,4 +1,4 @@
-"""Jobs: what was asked for, and where it stands."""
+"""Jobs: what was requested, and their current state."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from sqlalchemy import (
 from danlu.spec.states import Reason, State
 from danlu.store.codec import KEY, changes, dumps, loads, update_of
 from danlu.store.rows import JobRow, Sight
+from danlu.store.specs import SHARED, ArraySpecs
 from danlu.store.tables import ACTIVE, jobs
 from danlu.store.tx import Row, Statement, Tx
 
 
 class Inserted(NamedTuple):
     row: JobRow
-    new: bool  # False: this id was there already, and `row` is what is stored
+    new: bool  # False: this id existed already, and `row` is the stored one
 
 
 COLUMNS = (
@@ -57,7 +58,7 @@ COLUMNS = (
     jobs.c.array_id,
     jobs.c.array_index,
 )
-_fields = attrgetter(*(field.name for field in fields(JobRow)))  # far faster than copy.copy
+_fields = attrgetter(*(field.name for field in fields(JobRow)))  # much faster than copy.copy
 _active = text(ACTIVE)
 _INSERT = Statement(insert(jobs))
 _GET = Statement(select(*COLUMNS).where(jobs.c.id == bindparam("id")))
@@ -89,18 +90,21 @@ _LAST_NUMBER = Statement(
 _ARRAY_NUMBER = Statement(
     select(func.max(jobs.c.number)).where(jobs.c.array_id == bindparam("array_id"))
 )
-_COUNT = Statement(select(jobs.c.state, func.count(literal_column("*"))).group_by(jobs.c.state))
 
 
 def insert_jobs(tx: Tx, rows: Sequence[JobRow]) -> list[Inserted]:
-    """All of them, in this order, with `seq` and `number` given; the rows passed in stay as they
-    are. The same id again changes nothing."""
+    """Inserts all, in order, assigning `seq` and `number`; the rows passed in are not modified.
+    Repeating an id changes nothing: elements that a stored array does not have are left out.
+    """
     result: list[Inserted] = []
     fresh: dict[str, JobRow] = {}
+    specs = ArraySpecs(tx)
     for row in rows:
         stored = fresh.get(row.id) or get_job(tx, row.id)
         if stored is not None:
             result.append(Inserted(stored, False))
+            continue
+        if row.array_id is not None and not specs.keep(row):
             continue
         new = JobRow(*_fields(row))
         new.number = _number(tx, row)
@@ -115,7 +119,7 @@ def insert_jobs(tx: Tx, rows: Sequence[JobRow]) -> list[Inserted]:
 
 
 def update_job(tx: Tx, id: str, **values: Any) -> bool:
-    """Change the columns named. False: there is no such job."""
+    """Updates the given columns. False: no such job."""
     params = changes(jobs, values)
     statement = update_of(jobs, tuple(params))
     params[KEY] = id
@@ -124,7 +128,14 @@ def update_job(tx: Tx, id: str, **values: Any) -> bool:
 
 def get_job(tx: Tx, id: str) -> JobRow | None:
     row = tx.row(_GET, {"id": id})
-    return None if row is None else _job(row)
+    return None if row is None else _job(row, ArraySpecs(tx))
+
+
+def get_jobs(tx: Tx, ids: Iterable[str]) -> dict[str, JobRow]:
+    """Those that exist, by id."""
+    specs = ArraySpecs(tx)
+    found = (tx.row(_GET, {"id": id}) for id in ids)
+    return {row[0]: _job(row, specs) for row in found if row is not None}
 
 
 def find_job(
@@ -135,59 +146,54 @@ def find_job(
     index: int | None = None,
     sight: Sight | None = None,
 ) -> list[JobRow]:
-    """What a reference means: one job, all elements of an array, or (without an owner) the jobs of
-    several people. `sight`: only among these."""
+    """Resolves a reference: one job, all elements of an array, or (without an owner) jobs of
+    several people. `sight` limits the search.
+    """
     given = {"owner": owner, "name": name, "number": number, "index": index}
     params: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     if sight is not None:
         params["me"] = sight.owner
         params |= {f"mine_{i}": group for i, group in enumerate(sight.groups)}
     groups = len(sight.groups) if sight is not None else None
-    return rows_as_jobs(tx.rows(_find(owner is not None, index is not None, groups), params))
+    return rows_as_jobs(tx, tx.rows(_find(owner is not None, index is not None, groups), params))
 
 
 def numbered(tx: Tx, seq: int, index: int | None = None) -> list[JobRow]:
-    """A job by its number over all jobs; that of an array's first element is the whole array's."""
+    """A job by its global number; that of an array's first element stands for the whole array."""
     row = tx.row(_BY_SEQ, {"called": seq})
     if row is None:
         return []
-    job = _job(row)
+    job = _job(row, ArraySpecs(tx))
     if job.array_id is None or job.array_id != job.id:
         return [job] if index is None else []
     return find_job(tx, job.owner, job.name, job.number, index)
 
 
 def active_jobs(tx: Tx) -> list[JobRow]:
-    """All that have not ended, in the order of submission."""
-    return rows_as_jobs(tx.rows(_ACTIVE_JOBS))
+    """All that have not ended, in order of submission."""
+    return rows_as_jobs(tx, tx.rows(_ACTIVE_JOBS))
 
 
 def some_of(tx: Tx, owner: str, most: int) -> list[JobRow]:
-    """The oldest of somebody's jobs; arrays may be cut anywhere."""
-    return rows_as_jobs(tx.rows(_SOME_OF, {"owner": owner, "most": most}))
+    """Someone's oldest jobs; the limit may cut through an array."""
+    return rows_as_jobs(tx, tx.rows(_SOME_OF, {"owner": owner, "most": most}))
 
 
 def succeeded_lately(tx: Tx, most: int) -> list[JobRow]:
-    """Those submitted last among the ones that ended well, the oldest first."""
-    return rows_as_jobs(tx.rows(_SUCCEEDED, {"state": State.SUCCEEDED, "most": most}))[::-1]
+    """The most recently submitted of the successful jobs, oldest first."""
+    return rows_as_jobs(tx, tx.rows(_SUCCEEDED, {"state": State.SUCCEEDED, "most": most}))[::-1]
 
 
 def next_number(tx: Tx, owner: str, name: str) -> int:
-    """Given for this transaction: the next call gives another one."""
+    """Reserved for this transaction: the next call returns another."""
     params = {"owner": owner, "name": name}
     return _next(tx, ("jobs.number", owner, name), _LAST_NUMBER, params)
 
 
 def count_active(tx: Tx, owner: str) -> int:
-    """How many of somebody's have not ended."""
+    """How many of someone's jobs have not ended."""
     row = tx.row(_ACTIVE_OF, {"owner": owner})
     return int(row[0]) if row else 0
-
-
-def count_jobs(tx: Tx) -> dict[State, int]:
-    counts = dict.fromkeys(State, 0)
-    counts.update({State(state): count for state, count in tx.rows(_COUNT)})
-    return counts
 
 
 @cache
@@ -207,7 +213,7 @@ def _find(owned: bool, indexed: bool, groups: int | None) -> Statement:
 
 
 def _number(tx: Tx, row: JobRow) -> int:
-    """The next of this owner and name. The elements of an array share one."""
+    """The next number for this owner and name. The elements of an array share one."""
     if row.array_id is None:
         return _next_number(tx, row)
     key = ("jobs.array", row.array_id)
@@ -222,7 +228,7 @@ def _next_number(tx: Tx, row: JobRow) -> int:
 
 
 def _next(tx: Tx, key: object, last: Statement, params: dict[str, Any] | None = None) -> int:
-    # Remembered for the rest of the transaction, in which nobody else writes.
+    # Cached for the rest of the transaction, in which nobody else writes.
     if key not in tx.memo:
         row = tx.row(last, params or {})
         tx.memo[key] = (row and row[0]) or 0
@@ -254,19 +260,21 @@ def _params(row: JobRow) -> dict[str, Any]:
         "faults": row.faults,
         "held": row.held,
         "detail": dumps(row.detail),
-        "spec": dumps(row.spec),
+        "spec": dumps(row.spec) if row.array_id is None else SHARED,
     }
 
 
-def _job(row: Row) -> JobRow:
+def _job(row: Row, specs: ArraySpecs) -> JobRow:
     job = JobRow(*row)
     job.state = State(row[5])
-    job.spec = loads(row[6])
+    job.spec = specs.of(row[21]) if row[6] == SHARED else loads(row[6])
     job.reason = Reason(row[12]) if row[12] is not None else None
     job.detail = loads(row[13])
     job.held = bool(row[20])
     return job
 
 
-def rows_as_jobs(rows: Iterable[Row]) -> list[JobRow]:
-    return [_job(row) for row in rows]
+def rows_as_jobs(tx: Tx, rows: Iterable[Row]) -> list[JobRow]:
+    """The elements of an array share one `spec` value."""
+    specs = ArraySpecs(tx)
+    return [_job(row, specs) for row in rows]

@@ -1,9 +1,9 @@
-"""Who leads, and the mark every write transaction leaves.
+"""Leadership, and the mark every write transaction leaves.
 
-Each write transaction first locks the one row of `leader`. So all commits, of all servers, stand in
-one order; numbers taken inside are free of races; and a server that was deposed learns it before it
-changes anything. Then it notes its token: when the answer to a COMMIT is lost, the token tells
-whether it was done.
+Each write transaction first locks the single row of `leader`. So all commits of all servers have
+one order, numbers taken inside are free of races, and a deposed server notices before it changes
+anything. It then writes its token: if the answer to a COMMIT is lost, the token tells whether it
+took effect.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def current(tx: Tx) -> Leader:
 
 
 def take(tx: Tx, holder: str) -> int:
-    """A new epoch, larger than all before; whoever led until now is deposed."""
+    """Returns a new epoch, larger than all before; the previous leader is deposed."""
     now = time.time()
     tx.run(_TIDY, {"before": now - KEEP_BATCHES})
     row = tx.row(_TAKE, {"one": 1, "holder": holder, "at": now})
@@ -60,7 +60,7 @@ def take(tx: Tx, holder: str) -> int:
 
 
 def enter(tx: Tx, writer: str, token: int, epoch: int | None) -> None:
-    """Begin a write transaction: wait for our turn, check that we still lead, leave the mark."""
+    """Begins a write transaction: takes the lock, checks that we still lead, leaves the mark."""
     row = tx.row(_EPOCH)
     assert row is not None
     if epoch is not None and row[0] != epoch:
@@ -71,10 +71,10 @@ def enter(tx: Tx, writer: str, token: int, epoch: int | None) -> None:
 
 
 def committed(tx: Tx, writer: str, token: int) -> bool:
-    """Whether our transaction with this token was done.
+    """Whether our transaction with this token was committed.
 
-    The lock is what makes the answer final: it is free only once the old connection's transaction
-    has ended one way or the other.
+    The lock makes the answer final: it is free only after the old connection's transaction has
+    ended.
     """
     tx.row(_EPOCH)
     row = tx.row(_MARKED, {"me": writer})

@@ -1,7 +1,7 @@
-"""Lists of jobs: filtered, sorted, a page at a time.
+"""Job lists: filtered, sorted, paged.
 
-A page ends at a row, not at a count, and the next one begins behind that row: jobs that arrive
-meanwhile move nothing.
+A page ends at a row, not at an offset, and the next one starts after that row: new jobs shift
+nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from danlu.store.tables import ACTIVE, jobs
 from danlu.store.tx import Statement, Tx
 
 NOT_YET = 9e15
-"""Sorts jobs that have not started (or ended) behind all that have."""
+"""Sorts jobs that have not started (or ended) after all that have."""
 
 _never: ColumnElement[Any] = literal_column("9e15")
 SORTS: dict[str, ColumnElement[Any]] = {
@@ -46,9 +46,10 @@ SORTS: dict[str, ColumnElement[Any]] = {
     "priority": jobs.c.priority,
 }
 _ESCAPE = "!"
+_SPEC = "CASE WHEN spec <> '' THEN spec ELSE (SELECT s.spec FROM specs s WHERE s.id = array_id) END"
 _COMMAND = {
-    "sqlite": "json_extract(spec, '$.roles[0].command.words')",
-    "postgresql": "(CAST(spec AS json) #>> '{roles,0,command,words}')",
+    "sqlite": f"json_extract({_SPEC}, '$.roles[0].command.words')",
+    "postgresql": f"(CAST({_SPEC} AS json) #>> '{{roles,0,command,words}}')",
 }
 
 
@@ -60,20 +61,20 @@ class JobQuery:
     name: str | None = None
     kind: str | None = None
     queue: str | None = None
-    since: float | None = None  # submitted at this time or later
+    since: float | None = None  # submitted at or after
     until: float | None = None  # submitted before
-    text: str | None = None  # a part of the name or the command
+    text: str | None = None  # part of the name or the command
     active: bool | None = None  # True: not ended; False: ended
     seen_by: Sight | None = None
     sort: str = "submitted"
     descending: bool = True
     limit: int = 50
-    behind: tuple[Any, int] | None = None  # sort value and seq of the last row of the page before
+    behind: tuple[Any, int] | None = None  # sort value and seq of the last row of the previous page
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What decides the text of the statement: one is compiled for each."""
+    """What determines the SQL: one statement is compiled for each."""
 
     dialect: str
     equal: tuple[str, ...]
@@ -82,7 +83,7 @@ class _Shape:
     until: bool
     text: bool
     active: bool | None
-    groups: int | None  # None: all may be seen
+    groups: int | None  # None: no restriction
     sort: str
     descending: bool
     behind: bool
@@ -116,11 +117,11 @@ def list_jobs(tx: Tx, query: JobQuery) -> list[JobRow]:
         descending=query.descending,
         behind=query.behind is not None,
     )
-    return rows_as_jobs(tx.rows(_statement(shape), params))
+    return rows_as_jobs(tx, tx.rows(_statement(shape), params))
 
 
 def place_of(row: JobRow, sort: str) -> tuple[Any, int]:
-    """Where a row stands in this order: what the next page begins behind."""
+    """The position of a row in this order: where the next page continues."""
     if sort in ("started", "ended"):
         at = row.started_at if sort == "started" else row.ended_at
         return (NOT_YET if at is None else at), row.seq
@@ -176,7 +177,7 @@ def _filtered(query: Select[Any], shape: _Shape) -> Select[Any]:
 
 
 def _holds_text(dialect: str) -> ColumnElement[bool]:
-    # The words of a command stand as a JSON list; people write them with spaces between.
+    # The words of a command are a JSON list; people type them with spaces.
     words = f"replace(lower({_COMMAND[dialect]}), '\",\"', ' ')"
     like = f"LIKE :text ESCAPE '{_ESCAPE}'"
     clause = text(f"(lower(name) {like} OR {words} {like})")
@@ -184,7 +185,7 @@ def _holds_text(dialect: str) -> ColumnElement[bool]:
 
 
 def _pattern(wanted: str) -> str:
-    """As it would stand in the JSON of a spec, for LIKE; without regard to case in ASCII."""
+    """As it appears in the JSON of a spec, for LIKE; case-insensitive in ASCII."""
     plain = dumps(wanted)[1:-1].lower()
     for mark in (_ESCAPE, "%", "_"):
         plain = plain.replace(mark, _ESCAPE + mark)

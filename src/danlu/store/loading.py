@@ -1,10 +1,11 @@
-"""Filling a database from a copy: whole or not at all."""
+"""Loads a copy into a database: all or nothing."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
 
+from danlu.spec.text import Text
 from danlu.store import copying, migrate, tables
 from danlu.store.codec import dumps
 from danlu.store.database import Connection, Database
@@ -19,12 +20,12 @@ _TRIGGER_FUNCTIONS = (
 
 
 class Loading:
-    """One transaction, from making the tables to the last row."""
+    """One transaction, from creating the tables to the last row."""
 
     def __init__(self, database: Database, aside: str | None = None) -> None:
-        """`aside`: where tables that are there already are moved; without it that is an error."""
+        """`aside`: where existing tables are moved; without it they are an error."""
         self._database = database
-        self._epoch = 0  # of whoever led on these tables before
+        self._epoch = 0  # of the leader of the tables moved aside
         self._columns: dict[str, list[str]] = {}
         database.create()
         self._connection = database.connect()
@@ -46,17 +47,17 @@ class Loading:
         return copying.load(self._connection, table, columns, lines)
 
     def copy_from(self, connection: Connection) -> None:
-        """Everything of another database of this version."""
+        """Everything from another database of this version."""
         for table in copying.copied_tables():
             columns = copying.columns_of(table)
             for _, lines in copying.dump(connection, table):
                 self.add(table.name, columns, lines.splitlines())
 
     def settle(self, made_at: float) -> int:
-        """What ran when the copy was made does not run here: how many jobs that concerns.
+        """Marks what ran when the copy was made as not running here; returns how many jobs.
 
-        The attempts are left to the server: what its engine does not know is lost, and tried again
-        by the usual rules. But nothing that may have run before is launched under the same id.
+        The attempts are left to the server: those its engine does not know are lost and retried as
+        usual. But nothing that may have run before is launched again under the same id.
         """
         execute = self._connection.execute
         epoch = int(execute("SELECT max(epoch) FROM leader")[0][0] or 0)
@@ -92,10 +93,12 @@ class Loading:
         database, execute = self._database, self._connection.execute
         if schema is None or database.dialect != "postgresql":
             raise StoreError(
-                f"{database.where} is in use: it holds the tables of a Danlu. Give an empty "
-                "database, or --force to move them aside",
-                f"{database.where} 已在使用：其中有 Danlu 的表。请使用空数据库，"
-                "或用 --force 将其移到一边",
+                Text(
+                    f"{database.where} is in use: it contains the tables of a Danlu. Use an empty "
+                    "database, or --force to move them aside",
+                    f"{database.where} 已在使用：其中有 Danlu 的表。请使用空数据库，"
+                    "或用 --force 将其移到一边",
+                ),
             )
         self._epoch = int(execute("SELECT coalesce(max(epoch), 0) FROM leader")[0][0])
         present = {row[0] for row in execute(migrate.TABLES["postgresql"])}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
+from danlu.spec.ids import uuid7
 from danlu.store.tables import meta
 from danlu.store.tx import Statement, Tx
 
@@ -11,7 +12,19 @@ _this = meta.c.key == bindparam("called")
 _GET = Statement(select(meta.c.value).where(_this))
 _UPDATE = Statement(update(meta).where(_this).values(value=bindparam("value")))
 _INSERT = Statement(insert(meta))
-_DELETE = Statement(delete(meta).where(_this))
+
+
+INSTALLATION = "installation"
+
+
+def installation(tx: Tx) -> str | None:
+    """The installation's id, carried by everything it launches. None: not created yet."""
+    return get_meta(tx, INSTALLATION)
+
+
+def make_installation(tx: Tx) -> str:
+    """Created once; servers on the same database share it."""
+    return meta_once(tx, INSTALLATION, uuid7())
 
 
 def get_meta(tx: Tx, key: str) -> str | None:
@@ -25,13 +38,9 @@ def put_meta(tx: Tx, key: str, value: str) -> None:
 
 
 def meta_once(tx: Tx, key: str, value: str) -> str:
-    """The value kept for this key; `value` where there was none yet."""
+    """The value stored for this key; `value` if there was none."""
     found = get_meta(tx, key)
     if found is not None:
         return found
     tx.run(_INSERT, {"key": key, "value": value})
     return value
-
-
-def delete_meta(tx: Tx, key: str) -> bool:
-    return tx.run(_DELETE, {"called": key}) == 1

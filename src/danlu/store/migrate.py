@@ -1,18 +1,20 @@
-"""Brings a database to the tables this version needs. Alembic is loaded only for older ones."""
+"""Migrates a database to this version's tables. Alembic is loaded only for older ones."""
 
 from __future__ import annotations
 
+import logging
 import os
 
 from sqlalchemy.schema import CreateIndex, CreateTable, Index
 
+from danlu.spec.text import Text
 from danlu.store import tables
 from danlu.store.database import Connection, Database
 from danlu.store.errors import StoreError, StoreNewer
 from danlu.store.tx import dialect_of
 
-REVISIONS = ("0001", "0002", "0003", "0004")
-"""All of `migrations/versions`, oldest first: known without loading Alembic."""
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
+"""All of `migrations/versions`, oldest first, known without loading Alembic."""
 
 MIGRATIONS = os.path.join(os.path.dirname(__file__), "migrations")
 LOCK = "SELECT pg_advisory_xact_lock(7310572)"
@@ -22,8 +24,11 @@ TABLES = {
 }
 
 
+log = logging.getLogger("danlu.store")
+
+
 def prepare(database: Database) -> None:
-    """Create or upgrade. Two servers may do this at once: one waits for the other."""
+    """Creates or upgrades the tables. Two servers may do this at once: one waits for the other."""
     try:
         database.create()
         connection = database.connect()
@@ -34,6 +39,9 @@ def prepare(database: Database) -> None:
         if found not in REVISIONS:
             raise _newer(database, found)
         if found != REVISIONS[-1]:
+            kept = database.keep_copy(REVISIONS[REVISIONS.index(found) + 1])
+            where = f"; it was copied to {kept} first" if kept else ""
+            log.info("upgrading %s from table version %s%s", database.where, found, where)
             upgrade(database)
     except StoreError:
         raise
@@ -42,14 +50,14 @@ def prepare(database: Database) -> None:
 
 
 def upgrade(database: Database, to: str = "head") -> None:
-    """Run the migrations. Loads Alembic."""
+    """Runs the migrations. Loads Alembic."""
     from alembic import command
     from alembic.config import Config
     from sqlalchemy import NullPool, create_engine, event
 
     url = "sqlite://" if database.dialect == "sqlite" else "postgresql+psycopg://"
     engine = create_engine(url, creator=database.raw, poolclass=NullPool)
-    # Whole or not at all: the driver by itself would commit each definition on its own.
+    # All or nothing: by default the driver would commit each definition separately.
     first = "BEGIN IMMEDIATE" if database.dialect == "sqlite" else LOCK
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(first))
     config = Config()
@@ -74,7 +82,7 @@ def _version_or_create(connection: Connection, database: Database) -> str:
 
 
 def present(connection: Connection, database: Database) -> str | None:
-    """The version of the tables that are there; None: no Danlu has been here."""
+    """The version of the existing tables; None: no Danlu has used this database."""
     names = {row[0] for row in connection.execute(TABLES[database.dialect])}
     if tables.version.name not in names:
         taken = sorted(names & tables.metadata.tables.keys())
@@ -86,7 +94,7 @@ def present(connection: Connection, database: Database) -> str | None:
 
 
 def definitions(dialect: str) -> list[str]:
-    """A new database in one go: what all migrations together would make."""
+    """Creates a new database in one step: the result of all migrations."""
     made: list[str] = []
     for table in (*tables.metadata.sorted_tables, tables.version):
         made.append(str(CreateTable(table).compile(dialect=dialect_of(dialect))))
@@ -106,26 +114,32 @@ def _index(index: Index, dialect: str) -> str:
 
 def _newer(database: Database, found: str) -> StoreNewer:
     return StoreNewer(
-        f"{database.where} was last used by a newer Danlu (its tables are version {found or '?'}, "
-        f"this one knows up to {REVISIONS[-1]}). Install the newer Danlu, or put back a backup "
-        "made before the upgrade",
-        f"{database.where} 上次由更新版本的 Danlu 使用（表版本 {found or '?'}，"
-        f"本版本最高支持 {REVISIONS[-1]}）。请安装新版 Danlu，或恢复升级前的备份",
+        Text(
+            f"{database.where} was last used by a newer Danlu (table version {found or '?'}; this "
+            f"one supports up to {REVISIONS[-1]}). Install the newer version, or restore a backup "
+            "made before the upgrade",
+            f"{database.where} 上次由更新版本的 Danlu 使用（表版本 {found or '?'}，"
+            f"本版本最高支持 {REVISIONS[-1]}）。请安装新版 Danlu，或恢复升级前的备份",
+        ),
     )
 
 
 def _foreign(database: Database, names: list[str]) -> StoreError:
     listed = ", ".join(names)
     return StoreError(
-        f"{database.where} belongs to another program: it has tables ({listed}) that Danlu did not "
-        "make. Give Danlu a database of its own",
-        f"{database.where} 属于别的程序：其中有不是 Danlu 建的表（{listed}）。"
-        "请给 Danlu 单独的数据库",
+        Text(
+            f"{database.where} belongs to another program: it has tables ({listed}) that Danlu did "
+            "not create. Give Danlu its own database",
+            f"{database.where} 属于别的程序：其中有不是 Danlu 建的表（{listed}）。"
+            "请给 Danlu 单独的数据库",
+        ),
     )
 
 
 def _refused(database: Database, error: Exception) -> StoreError:
     return StoreError(
-        f"{database.where} cannot be prepared: {error}. Check that its user may create tables",
-        f"无法准备 {database.where}：{error}。请检查数据库用户是否有建表权限",
+        Text(
+            f"{database.where} cannot be set up: {error}. Check that its user may create tables",
+            f"无法准备 {database.where}：{error}。请检查数据库用户是否有建表权限",
+        ),
     )

@@ -9,11 +9,12 @@ from typing import Any
 import psycopg
 from psycopg import conninfo
 
+from danlu.spec.text import Text
 from danlu.store.database import Connection, Database
 from danlu.store.errors import StoreAway, StoreConflict, StoreError, StoreFull, StoreReadOnly
 from danlu.store.tx import Row, Tx
 
-# Found out within seconds, also when the other machine has vanished without a word.
+# Detects a vanished server within seconds.
 _DEFAULTS: dict[str, Any] = {
     "connect_timeout": 2,
     "keepalives_idle": 5,
@@ -22,7 +23,7 @@ _DEFAULTS: dict[str, Any] = {
     "tcp_user_timeout": 10_000,
     "application_name": "danlu",
 }
-# A server that froze in the middle of a transaction must not hold up the others for long.
+# A server frozen in the middle of a transaction must not block the others for long.
 _WRITER = (
     "SET lock_timeout = '2s'",
     "SET idle_in_transaction_session_timeout = '5s'",
@@ -34,7 +35,7 @@ _PASSING_CODES = frozenset({"53300", "55P03", "25P03"})
 
 
 class NotCommitted(Exception):
-    """The database answered ROLLBACK to a COMMIT: a statement before it had failed."""
+    """The database answered ROLLBACK to a COMMIT: an earlier statement had failed."""
 
 
 class Postgres(Database):
@@ -47,9 +48,11 @@ class Postgres(Database):
             parts = conninfo.conninfo_to_dict(self._url)
         except psycopg.Error as error:
             raise StoreError(
-                f"The database URL cannot be read ({_line(error)}). Write "
-                "postgresql://user:password@host/name",
-                f"无法解析数据库 URL（{_line(error)}）。请写 postgresql://用户:密码@主机/库名",
+                Text(
+                    f"Invalid database URL ({_line(error)}). Use "
+                    "postgresql://user:password@host/name",
+                    f"无法解析数据库 URL（{_line(error)}）。请写 postgresql://用户:密码@主机/库名",
+                ),
             ) from None
         self._options = {key: value for key, value in _DEFAULTS.items() if key not in parts}
         host = parts.get("host") or parts.get("hostaddr") or "the local socket"
@@ -70,31 +73,37 @@ class Postgres(Database):
         code = error.sqlstate or ""
         if code == "53100":
             return StoreFull(
-                f"The disk of {self.where} is full; nothing was saved. Free some space there, then "
-                "try again: the server goes on by itself",
-                f"{self.where} 的磁盘已满，未保存任何内容。请清理空间后重试，服务器会自行恢复",
+                Text(
+                    f"The disk of {self.where} is full; nothing was saved. Free some space there; "
+                    "the server recovers by itself",
+                    f"{self.where} 的磁盘已满，未保存任何内容。请清理空间后重试，服务器会自行恢复",
+                ),
             )
         if code == "25006":
             return StoreReadOnly(
-                f"{self.where} is read-only; nothing was saved. Make it writable (it may be a "
-                "standby, or default_transaction_read_only is on), then try again",
-                f"{self.where} 为只读，未保存任何内容。请恢复可写"
-                "（可能是备库，或 default_transaction_read_only 已打开）后重试",
+                Text(
+                    f"{self.where} is read-only; nothing was saved. Make it writable (it may be a "
+                    "standby, or default_transaction_read_only is on), then try again",
+                    f"{self.where} 为只读，未保存任何内容。请恢复可写"
+                    "（可能是备库，或 default_transaction_read_only 已打开）后重试",
+                ),
             )
         lost = not code and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         if lost or code[:2] in _PASSING or code in _PASSING_CODES:
             return self._away(error)
         if code[:2] in ("53", "58", "XX"):
             return StoreError(
-                f"{self.where} is in trouble: {_line(error)}. Look at its own log",
-                f"{self.where} 出现故障：{_line(error)}。请查看它自己的日志",
+                Text(
+                    f"{self.where} reports an error: {_line(error)}. Check its own log",
+                    f"{self.where} 出现故障：{_line(error)}。请查看它自己的日志",
+                ),
             )
         return None
 
     def own(self, error: Exception) -> Exception:
         if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
             return StoreConflict(
-                f"The database refused it: {_line(error)}", f"数据库拒绝：{_line(error)}"
+                Text(f"The database rejected it: {_line(error)}", f"数据库拒绝：{_line(error)}")
             )
         return error
 
@@ -106,9 +115,11 @@ class Postgres(Database):
 
     def _away(self, error: BaseException) -> StoreAway:
         return StoreAway(
-            f"{self.where} does not answer ({_line(error)}). Check that it runs and that the URL "
-            "is right.",
-            f"{self.where} 没有响应（{_line(error)}）。请检查它是否在运行、URL 是否正确。",
+            Text(
+                f"{self.where} does not answer ({_line(error)}). Check that it is running and that "
+                "the URL is right.",
+                f"{self.where} 没有响应（{_line(error)}）。请检查它是否在运行、URL 是否正确。",
+            ),
         )
 
 

@@ -1,4 +1,4 @@
-"""A few threads that read. They start when they are needed; each has its own connection."""
+"""A few reader threads, started on demand, each with its own connection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Readers:
         self, database: Database, alarm: Callable[[], None], deadline: float, most: int
     ) -> None:
         self._database = database
-        self._alarm = alarm  # the writer finds out how the database is; it alone says so
+        self._alarm = alarm  # only the writer checks and reports the health of the database
         self._deadline = deadline
         self._most = most
         self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
@@ -66,7 +66,7 @@ class Readers:
                 self._idle -= 1
 
     def _read(self, connection: Connection | None, call: Call) -> Connection | None:
-        """Reading again is harmless, so a lost connection is replaced until the time is up."""
+        """Reads can be repeated safely, so a lost connection is replaced until the deadline."""
         pause = 0.0
         while True:
             try:
@@ -83,7 +83,7 @@ class Readers:
                     call.error = self._database.own(error)
                     answer([call])
                     return None
-            if pause:  # the first failure is often only a connection that went stale unused
+            if pause:  # the first failure is often just a stale connection
                 self._alarm()
             if not problem.passing:
                 refuse([call], problem)
@@ -94,7 +94,9 @@ class Readers:
             pause = min(2 * pause, PAUSE_LAST) or PAUSE_FIRST
 
     def _query(self, connection: Connection, call: Call) -> None:
-        """One snapshot for the whole query. A query's own failure leaves the connection usable."""
+        """One snapshot for the whole query. If the query itself fails, the connection stays
+        usable.
+        """
         connection.begin()
         try:
             call.value = call.function(connection.tx)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from danlu.spec.placement import Placement
 from danlu.spec.states import Reason, State
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Whose jobs somebody may see who may not see all."""
+    """Whose jobs a restricted principal may see."""
 
     owner: str
     groups: tuple[str, ...] = ()
@@ -21,23 +22,23 @@ class JobRow:
     id: str
     owner: str
     name: str
-    number: int  # owner/name-number; the store gives it on insert
+    number: int  # owner/name-number; assigned on insert
     kind: str
     state: State
     spec: dict[str, Any]  # the complete JobSpec as JSON values
     queue: str
     priority: int
     submitted_at: float
-    seq: int = 0  # order of submission; the store gives it on insert
+    seq: int = 0  # order of submission; assigned on insert
     group: str | None = None
     reason: Reason | None = None
-    detail: dict[str, Any] = field(default_factory=dict)  # fills the reason's text
+    detail: dict[str, Any] = field(default_factory=dict)  # values for the reason's text
     exit_code: int | None = None
     started_at: float | None = None
     ended_at: float | None = None
     attempt: int = 0  # number of the latest attempt
-    failures: int = 0  # charged to the job's retries
-    faults: int = 0  # the platform's, in a row
+    failures: int = 0  # failures charged to the job's retries
+    faults: int = 0  # consecutive platform faults
     held: bool = False
     array_id: str | None = None  # id of the first element; shared by all
     array_index: int | None = None
@@ -55,14 +56,19 @@ class AttemptRow:
     number: int
     state: State
     epoch: int
-    places: list[dict[str, Any]]  # Place as JSON values
+    places: tuple[Placement, ...]  # in the order of the tasks
     created_at: float
     reason: Reason | None = None
     detail: dict[str, Any] = field(default_factory=dict)
     started_at: float | None = None
     ended_at: float | None = None
-    stop: dict[str, Any] | None = None  # who asked to end it and why; set before the engine is told
+    stop: dict[str, Any] | None = (
+        None  # who asked to end it and why; set before the engine is told to
+    )
     tasks: list[dict[str, Any]] = field(default_factory=list)  # exit codes and phases at the end
+    engine: str = ""  # the name of the engine that runs it
+    handle: str = ""  # the engine's own id for it; empty until the launch was answered
+    installation: str = ""  # the id of the installation that launched it
 
 
 @dataclass(slots=True)
@@ -72,7 +78,7 @@ class EventRow:
     kind: str
     actor: str
     data: dict[str, Any] = field(default_factory=dict)
-    seq: int = 0  # the store gives it; strictly increasing in the order of commits
+    seq: int = 0  # assigned on insert; strictly increasing in commit order
 
 
 @dataclass(slots=True)
@@ -85,7 +91,7 @@ class UserRow:
     must_change: bool = False
     status: str = "active"  # or "disabled", "removed"
     full_name: str = ""
-    uid: int | None = None  # on the machine; none where the server is not root
+    uid: int | None = None  # uid on the machine; none if the server is not root
     gid: int | None = None
 
 
@@ -109,13 +115,13 @@ class MemberRow:
 
 @dataclass(slots=True)
 class RequestRow:
-    """Somebody without an invitation asks to be let in."""
+    """A request for an account by someone without an invitation."""
 
     id: str
     name: str
     full_name: str
     password_hash: str = field(repr=False)
-    group: str | None  # as it was asked for; there may be none of that name
+    group: str | None  # as requested; no such group may exist
     note: str
     created_at: float
     address: str
@@ -124,8 +130,8 @@ class RequestRow:
 @dataclass(slots=True)
 class InviteRow:
     id: str
-    hash: str = field(repr=False)  # sha256 of the code; the code itself is kept nowhere
-    hint: str  # how the code begins
+    hash: str = field(repr=False)  # sha256 of the code, which is not stored
+    hint: str  # the first characters of the code
     group_id: str | None
     created_by: str
     created_at: float
@@ -133,7 +139,7 @@ class InviteRow:
     uses: int
     used: int = 0
     note: str = ""
-    group: str | None = None  # its name; given by the store on reading
+    group: str | None = None  # its name; filled in on reading
 
 
 @dataclass(slots=True)
@@ -144,12 +150,12 @@ class AuditRow:
     thing: str
     data: dict[str, Any] = field(default_factory=dict)
     address: str = ""
-    seq: int = 0  # the store gives it
+    seq: int = 0  # assigned on insert
 
 
 @dataclass(slots=True)
 class VolumeRow:
-    """A volume the admin declared while the server ran."""
+    """A volume an admin declared while the server ran."""
 
     name: str
     source: str
@@ -166,7 +172,7 @@ class VolumeRow:
 
 @dataclass(slots=True)
 class RuleRow:
-    """A rule of scheduling that an admin set while the server ran."""
+    """A scheduling rule an admin set while the server ran."""
 
     kind: str  # see control.rulebook.Kind
     name: str
@@ -174,15 +180,25 @@ class RuleRow:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class SshKeyRow:
+    id: str
+    owner: str
+    label: str
+    fingerprint: str
+    line: str  # kind and key, without comment
+    created_at: float
+
+
 @dataclass(slots=True)
 class TokenRow:
     id: str
     user_id: str
-    hash: str = field(repr=False)  # sha256 of the token; the token itself is kept nowhere
+    hash: str = field(repr=False)  # sha256 of the token, which is not stored
     label: str
     created_at: float
     expires_at: float | None = None
     last_used_at: float | None = None
     scope: str = "all"  # or "read"
-    kind: str = "session"  # or "personal", "machine"
-    address: str = ""  # where it was made from
+    kind: str = "session"  # or "browser", "personal", "machine"
+    address: str = ""  # address it was created from

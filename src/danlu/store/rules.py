@@ -1,4 +1,4 @@
-"""Rules of scheduling that an admin set while the server ran."""
+"""Scheduling rules an admin set while the server ran."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def delete_rule(tx: Tx, kind: str, name: str) -> bool:
 
 
 def move_jobs(tx: Tx, job_ids: Sequence[str], into: str) -> None:
-    """To another queue."""
+    """Moves waiting jobs to another queue."""
     for job_id in job_ids:
         tx.run(_REQUEUE, {"job": job_id, "into": into})

@@ -1,4 +1,4 @@
-"""Invitations, and the requests of those who have none."""
+"""Invitations, and requests from people without one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def insert_invite(tx: Tx, row: InviteRow) -> None:
 
 
 def find_invite(tx: Tx, hash: str) -> InviteRow | None:
-    """Whether it has expired or is used up is for the caller to judge."""
+    """The caller checks whether it has expired or is used up."""
     row = tx.row(_INVITE_BY_HASH, {"hash": hash})
     return None if row is None else InviteRow(*row)
 
@@ -75,7 +75,7 @@ def list_invites(tx: Tx) -> list[InviteRow]:
 
 
 def use_invite(tx: Tx, id: str) -> bool:
-    """False: it was used as often as it may be."""
+    """False: it has been used up."""
     return tx.run(_USE, {"invite": id}) == 1
 
 
@@ -84,7 +84,7 @@ def revoke_invite(tx: Tx, id: str) -> bool:
 
 
 def insert_request(tx: Tx, row: RequestRow) -> None:
-    """StoreConflict where somebody has asked for that name already."""
+    """Raises StoreConflict if the name has been requested already."""
     tx.run(_INSERT_REQUEST, asdict(row))
 
 
@@ -104,5 +104,5 @@ def count_requests(tx: Tx) -> int:
 
 
 def settle_request(tx: Tx, id: str) -> bool:
-    """It is decided: the row goes, the audit log remembers."""
+    """Decided: the row is removed, the audit log keeps it."""
     return tx.run(_SETTLE, {"request": id}) == 1

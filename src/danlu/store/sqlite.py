@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
+from danlu.spec.text import Text
 from danlu.store.database import Connection, Database
 from danlu.store.errors import StoreAway, StoreConflict, StoreError, StoreFull, StoreReadOnly
+from danlu.store.reserve import Reserve
 from danlu.store.tx import Row, Tx
 
 BUSY_MS = 2000
@@ -26,7 +28,7 @@ _TROUBLES = frozenset(
 
 
 class Gone(Exception):
-    """The file was moved away or replaced while it was open."""
+    """The file was moved or replaced while it was open."""
 
 
 class Sqlite(Database):
@@ -36,6 +38,13 @@ class Sqlite(Database):
     def __init__(self, url: str) -> None:
         self.path = _path(url)
         self.where = self.path
+        self._reserve = Reserve(self.path)
+
+    def reserve(self) -> None:
+        self._reserve.renew()
+
+    def close(self) -> None:
+        self._reserve.close()
 
     def connect(self, *, reader: bool = False) -> Connection:
         return SqliteConnection(self.path, reader)
@@ -44,7 +53,7 @@ class Sqlite(Database):
         return sqlite3.connect(self.path, isolation_level=None, timeout=BUSY_MS / 1000)
 
     def create(self) -> None:
-        """The file, readable by its owner alone: secrets are in it."""
+        """Creates the file, readable by its owner only: it contains secrets."""
         try:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -56,9 +65,30 @@ class Sqlite(Database):
         finally:
             os.close(descriptor)
 
+    def keep_copy(self, revision: str) -> str | None:
+        kept = f"{self.path}.before-{revision}"
+        part = f"{kept}.part"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
+        # It contains secrets; SQLite accepts an empty file that is there already.
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        try:
+            connection = self.raw()
+            try:
+                connection.execute("VACUUM INTO ?", (part,))
+            finally:
+                connection.close()
+            os.replace(part, kept)
+        except BaseException:
+            os.unlink(part)
+            raise
+        return kept
+
     def trouble(self, error: BaseException) -> StoreError | None:
         if isinstance(error, Gone):
-            return _away(f"{self.path} was moved, removed or replaced", "文件被移动、删除或替换")
+            return _away(
+                Text(f"{self.path} was moved, removed or replaced", "文件被移动、删除或替换")
+            )
         if not isinstance(error, sqlite3.Error):
             return None
         code = _code(error)
@@ -70,29 +100,35 @@ class Sqlite(Database):
             return self._read_only()
         if code in (_BUSY, _LOCKED):
             return _away(
-                f"{self.path} is locked by another process ({error})",
-                f"{self.path} 被另一个进程锁住（{error}）",
+                Text(
+                    f"{self.path} is locked by another process ({error})",
+                    f"{self.path} 被另一个进程锁住（{error}）",
+                ),
             )
         if code in (_CORRUPT, _NOTADB):
             return StoreError(
-                f"{self.path} is damaged or not a database ({error}). Stop the server and put back "
-                "a backup, or try the program sqlite3 with .recover",
-                f"{self.path} 已损坏或不是数据库（{error}）。请停止服务器并恢复备份，"
-                "或用 sqlite3 的 .recover 尝试修复",
+                Text(
+                    f"{self.path} is damaged or not a database ({error}). Stop the server and "
+                    "restore a backup, or try .recover of the sqlite3 program",
+                    f"{self.path} 已损坏或不是数据库（{error}）。请停止服务器并恢复备份，"
+                    "或用 sqlite3 的 .recover 尝试修复",
+                ),
             )
         return _away(
-            f"{self.path} cannot be read or written ({error}). Check the disk",
-            f"{self.path} 无法读写（{error}）。请检查磁盘",
+            Text(
+                f"{self.path} cannot be read or written ({error}). Check the disk",
+                f"{self.path} 无法读写（{error}）。请检查磁盘",
+            ),
         )
 
     def own(self, error: Exception) -> Exception:
         if isinstance(error, sqlite3.IntegrityError):
-            return StoreConflict(f"The database refused it: {error}", f"数据库拒绝：{error}")
+            return StoreConflict(Text(f"The database rejected it: {error}", f"数据库拒绝：{error}"))
         return error
 
     def surely_undone(self, error: BaseException) -> bool:
-        # What cannot be written is not there. But after a failed fsync the commit may lie in the
-        # log all the same, and a later recovery would find it.
+        # A failed write left nothing behind. But after a failed fsync the commit may still be in
+        # the log, where a later recovery would find it.
         if not isinstance(error, sqlite3.Error):
             return False
         unwritten = getattr(error, "sqlite_errorcode", 0) == _IOERR_WRITE
@@ -124,28 +160,37 @@ class Sqlite(Database):
             return self._read_only()
         if error.errno == errno.ENOENT:
             return StoreError(
-                f"The folder {folder} of the database does not exist. Create it, or change the "
-                "database URL",
-                f"数据库所在目录 {folder} 不存在。请创建它，或修改数据库 URL",
+                Text(
+                    f"The database's folder {folder} does not exist. Create it, or change the "
+                    "database URL",
+                    f"数据库所在目录 {folder} 不存在。请创建它，或修改数据库 URL",
+                ),
             )
         return StoreError(
-            f"The database {self.path} cannot be opened: {error.strerror}. Check the path",
-            f"无法打开数据库 {self.path}：{error.strerror}。请检查路径",
+            Text(
+                f"The database {self.path} cannot be opened: {error.strerror}. Check the path",
+                f"无法打开数据库 {self.path}：{error.strerror}。请检查路径",
+            ),
         )
 
     def _full(self) -> StoreFull:
         return StoreFull(
-            f"The disk of the database {self.path} is full; nothing was saved. Free some space, "
-            "then try again: the server goes on by itself",
-            f"数据库 {self.path} 所在磁盘已满，未保存任何内容。请清理空间后重试，服务器会自行恢复",
+            Text(
+                f"The disk of the database {self.path} is full; nothing was saved. Free some "
+                "space; the server recovers by itself",
+                f"数据库 {self.path} 所在磁盘已满，未保存任何内容。请清理空间后重试，服务器会自行"
+                "恢复",
+            ),
         )
 
     def _read_only(self) -> StoreReadOnly:
         return StoreReadOnly(
-            f"The database {self.path} cannot be written; nothing was saved. Make the file, its "
-            "folder and its disk writable for the server's user, then try again",
-            f"数据库 {self.path} 不可写，未保存任何内容。"
-            "请让服务器用户可写该文件、目录和磁盘后重试",
+            Text(
+                f"The database {self.path} is not writable; nothing was saved. Make the file, its "
+                "folder and its disk writable for the server's user, then try again",
+                f"数据库 {self.path} 不可写，未保存任何内容。"
+                "请让服务器用户可写该文件、目录和磁盘后重试",
+            ),
         )
 
 
@@ -154,7 +199,7 @@ class SqliteConnection(Connection):
         self._path = path
         self._begin = "BEGIN" if reader else "BEGIN IMMEDIATE"
         self._raw = sqlite3.connect(
-            f"file:{quote(path)}?mode=rw",  # never a new, empty file in place of one that went
+            f"file:{quote(path)}?mode=rw",  # never create an empty file in place of a missing one
             uri=True,
             isolation_level=None,
             check_same_thread=False,
@@ -167,7 +212,7 @@ class SqliteConnection(Connection):
                 "journal_mode=WAL",
                 "synchronous=FULL",
                 "foreign_keys=ON",
-                "recursive_triggers=ON",  # REPLACE must not slip past the triggers on events
+                "recursive_triggers=ON",  # REPLACE must not bypass the triggers on events
                 f"cache_size=-{CACHE_KIB}",
                 "journal_size_limit=67108864",
                 f"query_only={'ON' if reader else 'OFF'}",
@@ -179,7 +224,7 @@ class SqliteConnection(Connection):
         self.tx = Tx(self._raw.cursor(), "sqlite")
 
     def begin(self) -> None:
-        # SQLite would go on writing into a file that has no name any more.
+        # SQLite would keep writing to a file that has been unlinked.
         try:
             same = os.stat(self._path).st_ino == self._inode
         except OSError as error:
@@ -193,7 +238,7 @@ class SqliteConnection(Connection):
         self._raw.execute("COMMIT")
 
     def rollback(self) -> None:
-        # Some errors (a full disk) roll back by themselves.
+        # Some errors (a full disk) roll back on their own.
         if self._raw.in_transaction:
             self._raw.execute("ROLLBACK")
         self.tx.fresh()
@@ -218,17 +263,20 @@ def _path(url: str) -> str:
     """`sqlite:////absolute/path` or `sqlite:///relative/path`."""
     if not url.startswith("sqlite:///") or not url.removeprefix("sqlite:///").strip("/"):
         raise StoreError(
-            f"The database URL {url} names no file. Write sqlite:////folder/danlu.db (four slashes "
-            "for a path from the root)",
-            f"数据库 URL {url} 没有指明文件。请写 sqlite:////目录/danlu.db（从根开始的路径用四个斜杠）",
+            Text(
+                f"The database URL {url} names no file. Use sqlite:////folder/danlu.db (four "
+                "slashes for an absolute path)",
+                f"数据库 URL {url} 没有指明文件。请写 sqlite:////目录/danlu.db（从根开始的路径用四"
+                "个斜杠）",
+            ),
         )
     return os.path.abspath(unquote(url.removeprefix("sqlite:///").split("?", 1)[0]))
 
 
 def _code(error: sqlite3.Error) -> int:
-    # An extended code keeps its family in the low byte; errors of the Python module have none.
+    # The low byte of an extended code is its primary code; errors of the Python module have none.
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _away(en: str, zh: str) -> StoreAway:
-    return StoreAway(f"{en}.", f"{zh}。")
+def _away(message: Text) -> StoreAway:
+    return StoreAway(message + Text(".", "。"))

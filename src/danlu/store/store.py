@@ -1,4 +1,4 @@
-"""The store: what is acknowledged is on disk, many requests share one commit."""
+"""The store: what is acknowledged is on disk, and many requests share one commit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from danlu.store import leader, migrate
+from danlu.store import leader, meta, migrate
 from danlu.store.calls import Call, Gate, Phase
 from danlu.store.database import Database, database
 from danlu.store.errors import closed, too_late
@@ -22,9 +22,10 @@ WATCH_SECONDS = 0.5
 
 
 class Store:
-    """Belongs to one event loop. Functions given to it run in other threads, possibly twice (after
-    a lost connection, or when a neighbour in the same transaction fails): they must only use their
-    `Tx` and return values."""
+    """Belongs to one event loop. Functions passed to it run in other threads, possibly twice (after
+    a lost connection, or when another one in the same transaction fails): they must only use their
+    `Tx` and return values.
+    """
 
     def __init__(self, db: Database, deadline: float, readers: int) -> None:
         self._database = db
@@ -39,19 +40,19 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, deadline: float = 10.0, readers: int = 3) -> Store:
-        """Creates the tables, or brings older ones up to date. Raises StoreError."""
+        """Creates or upgrades the tables. Raises StoreError."""
         db = database(url)
         migrate.prepare(db)
         return cls(db, deadline, readers)
 
     @property
     def database(self) -> Database:
-        """For those who need a connection of their own."""
+        """For callers that need their own connection."""
         return self._database
 
     @property
     def where(self) -> str:
-        """Which database, for messages; without a password."""
+        """The database's name for messages, without a password."""
         return self._database.where
 
     @property
@@ -61,28 +62,33 @@ class Store:
     async def write(self, op: Callable[[Tx], T]) -> T:
         """Runs `op` in a write transaction and returns once it is committed and on disk.
 
-        Raises StoreAway when that was not possible in time (then it will not happen later either),
+        Raises StoreAway if that was not possible in time (then it will not happen later either),
         StoreFull or StoreReadOnly at once, Deposed when another server leads, and whatever `op`
-        raises. Only where the answer to a commit was lost does it wait longer: until the database
-        can tell.
+        raises. It waits longer only if the answer to a commit was lost: until the database can
+        tell.
         """
         done: T = await self._wait_for(Call(op, self._deadline), self._writer.put)
         return done
 
     async def read(self, query: Callable[[Tx], T]) -> T:
-        """Runs `query` on one snapshot of what is committed."""
+        """Runs `query` on one snapshot of the committed data."""
         found: T = await self._wait_for(Call(query, self._deadline), self._readers.put)
         return found
 
     async def lead(self, holder: str = "") -> int:
-        """Take over. From now on every write checks that nobody took over after us."""
+        """Takes over leadership. From now on every write checks that no other server has."""
         name = holder or platform.node()
         call = Call(lambda tx: leader.take(tx, name), self._deadline, leads=True)
         epoch: int = await self._wait_for(call, self._writer.put)
         return epoch
 
+    async def installation(self) -> str:
+        """The installation's id, created once and kept in the database."""
+        found: str | None = await self.read(meta.installation)
+        return await self.write(meta.make_installation) if found is None else found
+
     async def close(self) -> None:
-        """What was asked before is still done; the database's trouble is not waited for."""
+        """Completes queued calls, without waiting for a database that is away."""
         if self._closed:
             return
         self._closed = True
@@ -93,6 +99,7 @@ class Store:
     def _join(self) -> None:
         self._readers.join(self._deadline)
         self._writer.join(self._deadline)
+        self._database.close()
 
     async def _wait_for(self, call: Call, put: Callable[[Call], None]) -> Any:
         if self._closed:
@@ -102,10 +109,14 @@ class Store:
         if not self._watching:
             self._watching = True
             call.loop.call_later(WATCH_SECONDS, self._watch)
-        return await call.future
+        try:
+            return await call.future
+        except asyncio.CancelledError:
+            self._gate.drop(call)
+            raise
 
     def _watch(self) -> None:
-        """Ends the waiting where a thread hangs in a database that neither answers nor fails."""
+        """Stops waiting if a thread hangs in a database that neither answers nor fails."""
         late = time.monotonic() - WATCH_SECONDS
         for call in self._pending:
             if call.deadline < late and self._gate.drop(call) and not call.future.done():

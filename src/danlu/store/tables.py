@@ -1,4 +1,4 @@
-"""The tables. The migrations make the same ones: a test compares the two."""
+"""The tables. The migrations create the same ones; a test compares them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sqlalchemy import (
 )
 
 ACTIVE = "state IN ('queued', 'starting', 'running', 'stopping')"
-"""Written the same in the partial indexes and the queries, so that both databases use them."""
+"""Identical in the partial indexes and the queries, so that both databases use the indexes."""
 
 metadata = MetaData()
 
-# In SQLite only "INTEGER PRIMARY KEY" is the table's own key, without a second tree.
+# In SQLite only "INTEGER PRIMARY KEY" makes it the rowid, without a second tree.
 _Key = BigInteger().with_variant(Integer, "sqlite")
 
 
 def _only(condition: str) -> dict[str, str]:
-    """Of a partial index. As a keyword of each database it would load both of their dialects."""
+    """The condition of a partial index. Given per dialect, it would load both dialects."""
     return {"where": condition}
 
 
@@ -61,7 +61,7 @@ jobs = Table(
     Column("detail", Text, nullable=False),
     Column("spec", Text, nullable=False),
     UniqueConstraint("id", name="jobs_id"),
-    # An expression, because two NULLs count as different in a unique index.
+    # An expression, because NULLs count as distinct in a unique index.
     Index(
         "jobs_ref",
         text("owner"),
@@ -76,6 +76,14 @@ jobs = Table(
     Index("jobs_group", "group", "seq", info=_only('"group" IS NOT NULL')),
     Index("jobs_active", "seq", info=_only(ACTIVE)),
     Index("jobs_array", "array_id", info=_only("array_id IS NOT NULL")),
+)
+
+# The spec of an array, by `jobs.array_id`; `jobs.spec` of its elements is empty.
+specs = Table(
+    "specs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("spec", Text, nullable=False),
 )
 
 attempts = Table(
@@ -94,11 +102,14 @@ attempts = Table(
     Column("detail", Text, nullable=False),
     Column("stop", Text),
     Column("tasks", Text, nullable=False),
+    Column("handle", Text, nullable=False, server_default=text("''")),
+    Column("installation", Text, nullable=False, server_default=text("''")),
+    Column("engine", Text, nullable=False, server_default=text("''")),
     UniqueConstraint("job_id", "number", name="attempts_number"),
     Index("attempts_active", "created_at", info=_only(ACTIVE)),
 )
 
-# No foreign key: what happened stays on record whatever becomes of the job's row.
+# No foreign key: events outlive the job's row.
 events = Table(
     "events",
     metadata,
@@ -111,7 +122,7 @@ events = Table(
     Index("events_job", "job_id", "seq"),
 )
 
-# People and groups are never deleted: a name or a uid that somebody had is not given again.
+# Never deleted: names and uids are not reused.
 users = Table(
     "users",
     metadata,
@@ -152,7 +163,7 @@ members = Table(
     Index("members_group_id", "group_id"),
 )
 
-# Apart from `users`, because a request that is declined leaves its name free.
+# Separate from `users`, because a declined request leaves its name free.
 requests = Table(
     "requests",
     metadata,
@@ -160,7 +171,7 @@ requests = Table(
     Column("name", Text, nullable=False),
     Column("full_name", Text, nullable=False),
     Column("password_hash", Text, nullable=False),
-    Column("group", Text),  # as it was asked for: a stranger is not told whether there is one
+    Column("group", Text),  # as requested: strangers do not learn which groups exist
     Column("note", Text, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("address", Text, nullable=False),
@@ -183,7 +194,7 @@ invites = Table(
     UniqueConstraint("hash", name="invites_hash"),
 )
 
-# No foreign key: who did what stays on record whatever becomes of them.
+# No foreign key: the log outlives the people in it.
 audit = Table(
     "audit",
     metadata,
@@ -229,7 +240,31 @@ secrets = Table(
     Column("updated_at", Double, nullable=False),
 )
 
-# Those the admin declared while the server ran; the ones of danlu.toml are not kept here.
+# Replaced and deleted values, which logs still contain.
+old_secrets = Table(
+    "old_secrets",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("retired_at", Double, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+# Public keys only, for signing in over SSH.
+ssh_keys = Table(
+    "ssh_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("line", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    UniqueConstraint("fingerprint", name="ssh_keys_fingerprint"),
+    Index("ssh_keys_owner", "owner"),
+)
+
+# Volumes declared by command; those in danlu.toml are not stored here.
 volumes = Table(
     "volumes",
     metadata,
@@ -246,7 +281,7 @@ volumes = Table(
     Column("created_at", Double, nullable=False),
 )
 
-# Queues, quotas and nodes taken out, as an admin set them; those of danlu.toml are not kept here.
+# Queues, quotas and drained nodes set by command; those in danlu.toml are not stored here.
 rules = Table(
     "rules",
     metadata,
@@ -257,7 +292,7 @@ rules = Table(
     PrimaryKeyConstraint("kind", "name", name="rules_pkey"),
 )
 
-# Every uid and gid that was ever given: files on some disk may bear it for ever.
+# Every uid and gid ever assigned: files on some disk may carry it forever.
 uids = Table(
     "uids",
     metadata,
@@ -274,7 +309,7 @@ meta = Table(
     Column("value", Text, nullable=False),
 )
 
-# One row. Every write transaction locks it first: so all commits of all servers have one order.
+# One row. Every write transaction locks it first, so all commits of all servers have one order.
 leader = Table(
     "leader",
     metadata,
@@ -285,7 +320,7 @@ leader = Table(
     CheckConstraint("id = 1", name="leader_one_row"),
 )
 
-# One row a writer: the last transaction of it that was committed.
+# One row per writer: its last committed transaction.
 batches = Table(
     "batches",
     metadata,
@@ -294,7 +329,7 @@ batches = Table(
     Column("at", Double, nullable=False),
 )
 
-# Alembic's own table, exactly as it would make it.
+# Alembic's own table, exactly as it would create it.
 version = Table(
     "alembic_version",
     MetaData(),

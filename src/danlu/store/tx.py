@@ -1,4 +1,4 @@
-"""A transaction as the queries see it, and statements that are compiled once for each database."""
+"""A transaction as queries see it, and statements compiled once per database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTHING: Params = {}
 
 
 class Statement:
-    """A Core statement and its text for each database. All its values are named parameters."""
+    """A Core statement and its SQL for each database. All values are named parameters."""
 
     __slots__ = ("clause", "texts", "writes")
 
@@ -43,7 +43,7 @@ class Statement:
 
 @cache
 def dialect_of(name: str) -> Dialect:
-    # Imported on demand: a server uses one of the two, and each costs memory.
+    # Imported on demand: a server uses only one, and each costs memory.
     if name == "sqlite":
         from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
@@ -54,7 +54,7 @@ def dialect_of(name: str) -> Dialect:
 
 
 class Cursor(Protocol):
-    """What sqlite3 and psycopg have in common."""
+    """The common interface of sqlite3 and psycopg."""
 
     @property
     def rowcount(self) -> int: ...
@@ -64,19 +64,19 @@ class Cursor(Protocol):
 
 
 class Tx:
-    """Runs statements inside the transaction that its connection has open."""
+    """Runs statements inside its connection's open transaction."""
 
     __slots__ = ("_cursor", "dialect", "failure", "memo", "writes")
 
     def __init__(self, cursor: Cursor, dialect: str) -> None:
         self._cursor = cursor
         self.dialect = dialect
-        self.writes = 0  # how many statements of this transaction changed something
-        self.failure: Exception | None = None  # seen even where an op swallows it
-        self.memo: dict[object, int] = {}  # last numbers given; true until a rollback
+        self.writes = 0  # number of statements of this transaction that changed something
+        self.failure: Exception | None = None  # recorded even if an op swallows it
+        self.memo: dict[object, int] = {}  # last numbers assigned; valid until a rollback
 
     def fresh(self) -> None:
-        """Forget what was known of the transaction: it begins, or was rolled back."""
+        """Forgets the state of the transaction: it begins, or was rolled back."""
         self.writes = 0
         self.failure = None
         self.memo.clear()
@@ -84,7 +84,7 @@ class Tx:
     def rows(self, statement: Statement, params: Params = NOTHING) -> list[Row]:
         try:
             self._cursor.execute(statement.text(self.dialect), params)
-            # All of them: with RETURNING a statement is done only when its rows were fetched.
+            # Fetch everything: with RETURNING a statement is complete only then.
             found = self._cursor.fetchall()
         except Exception as error:
             self.failure = error
@@ -98,7 +98,7 @@ class Tx:
         return found[0] if found else None
 
     def run(self, statement: Statement, params: Params = NOTHING) -> int:
-        """How many rows it touched."""
+        """Returns how many rows it changed."""
         try:
             self._cursor.execute(statement.text(self.dialect), params)
         except Exception as error:

@@ -1,7 +1,8 @@
-"""Users and their tokens. Only hashes are kept, of passwords and of tokens."""
+"""Users and their tokens. Passwords and tokens are stored as hashes only."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -57,6 +58,11 @@ _USED = Statement(
     .where(tokens.c.id == bindparam("token"))
     .values(last_used_at=bindparam("at"), expires_at=bindparam("until"))
 )
+_SIGN_INS = Statement(
+    select(tokens.c.created_at, users.c.name, tokens.c.address)
+    .join_from(tokens, users, tokens.c.user_id == users.c.id)
+    .where(tokens.c.kind == bindparam("kind"))
+)
 _REVOKE = Statement(delete(tokens).where(tokens.c.id == bindparam("token")))
 _REVOKE_ALL = Statement(delete(tokens).where(tokens.c.user_id == bindparam("user")))
 _REVOKE_KIND = Statement(
@@ -79,7 +85,7 @@ _COUNT_LEFT = Statement(
 
 
 def insert_user(tx: Tx, row: UserRow) -> None:
-    """StoreConflict where the name is taken."""
+    """Raises StoreConflict if the name is taken."""
     tx.run(_INSERT_USER, asdict(row))
 
 
@@ -98,20 +104,20 @@ def list_users(tx: Tx) -> list[UserRow]:
 
 
 def update_user(tx: Tx, id: str, **values: Any) -> bool:
-    """Change the columns named. False: there is no such user. StoreConflict for a uid in use."""
+    """Updates the given columns. False: no such user. Raises StoreConflict for a uid in use."""
     params = changes(users, values)
     statement = update_of(users, tuple(params))
     return tx.run(statement, {**params, KEY: id}) == 1
 
 
 def count_admins(tx: Tx) -> int:
-    """Those who may sign in."""
+    """Users who may sign in."""
     row = tx.row(_COUNT_ACTIVE, {"status": "active", "role": "admin"})
     return int(row[0]) if row else 0
 
 
 def count_users(tx: Tx) -> int:
-    """Without those who were removed."""
+    """Without removed users."""
     row = tx.row(_COUNT_LEFT, {"status": "removed"})
     return int(row[0]) if row else 0
 
@@ -126,8 +132,9 @@ def insert_token(tx: Tx, row: TokenRow) -> None:
 
 
 def find_token(tx: Tx, hash: str) -> tuple[TokenRow, UserRow] | None:
-    """The token and whose it is. Whether it has expired, or its user is disabled, is for the
-    caller to judge."""
+    """The token and its owner. The caller checks whether it has expired or its owner is
+    disabled.
+    """
     row = tx.row(_FIND_TOKEN, {"hash": hash})
     if row is None:
         return None
@@ -144,8 +151,14 @@ def get_token(tx: Tx, id: str) -> TokenRow | None:
 
 
 def token_used(tx: Tx, token_id: str, at: float, until: float | None) -> None:
-    """`until`: when it expires from now on."""
+    """`until`: the new expiry."""
     tx.run(_USED, {"token": token_id, "at": at, "until": until})
+
+
+def sign_ins(tx: Tx, kinds: Sequence[str]) -> list[tuple[str, str]]:
+    """Name and address of every open session, oldest first."""
+    rows = [row for kind in kinds for row in tx.rows(_SIGN_INS, {"kind": kind})]
+    return [(name, address) for _, name, address in sorted(rows)]
 
 
 def revoke(tx: Tx, token_id: str) -> bool:
@@ -156,8 +169,9 @@ def revoke_all(tx: Tx, user_id: str) -> int:
     return tx.run(_REVOKE_ALL, {"user": user_id})
 
 
-def revoke_kind(tx: Tx, user_id: str, kind: str, but: str = "") -> int:
-    return tx.run(_REVOKE_KIND, {"user": user_id, "kind": kind, "but": but})
+def revoke_kinds(tx: Tx, user_id: str, kinds: Sequence[str], but: str = "") -> int:
+    """All tokens of these kinds but one. How many there were."""
+    return sum(tx.run(_REVOKE_KIND, {"user": user_id, "kind": kind, "but": but}) for kind in kinds)
 
 
 def revoke_expired(tx: Tx, before: float) -> int:

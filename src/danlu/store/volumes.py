@@ -1,4 +1,4 @@
-"""Volumes the admin declared while the server ran."""
+"""Volumes an admin declared while the server ran."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def list_volumes(tx: Tx) -> list[VolumeRow]:
 
 
 def insert_volume(tx: Tx, row: VolumeRow) -> None:
-    """StoreConflict where the name is taken."""
+    """Raises StoreConflict if the name is taken."""
     tx.run(_INSERT, _params(row))
 
 

@@ -1,4 +1,4 @@
-"""The one thread that writes: all calls that wait share one transaction and one commit."""
+"""The writer thread: all waiting calls share one transaction and one commit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 import time
 import uuid
 
+from danlu.spec.text import Text
 from danlu.store import leader
 from danlu.store.calls import Call, Gate, Phase, answer, refuse
 from danlu.store.database import Connection, Database
@@ -39,7 +40,7 @@ class Writer:
         self._queue.put(call)
 
     def probe(self) -> None:
-        """Have it find out how the database is."""
+        """Makes it check the health of the database."""
         self._queue.put(None)
 
     def close(self) -> None:
@@ -54,17 +55,17 @@ class Writer:
             try:
                 self._process(batch)
             except Exception as error:
-                # Whatever it was, the thread lives on and nobody waits in vain.
+                # Whatever happens, the thread survives and no caller waits forever.
                 self._disconnect()
                 stranded = [call for call in batch if call.phase is not Phase.OVER]
                 for call in stranded:
                     call.error = error
                 answer(stranded)
-            del batch  # results may be large; the next call may be far away
+            del batch  # results may be large, and the next call may be long in coming
         self._leave()
 
     def _next(self) -> list[Call] | None:
-        """All that waits. An empty list: look how the database is."""
+        """All waiting calls. An empty list: check the health of the database."""
         first = self._held or self._wait()
         self._held = None
         if first is None:
@@ -75,7 +76,7 @@ class Writer:
             if call is None:
                 self._queue.put(None)
                 break
-            if call.leads:  # a transaction of its own: it alone may be done by one not leading
+            if call.leads:  # its own transaction: the only one allowed without leading
                 self._held = call
                 break
             batch.append(call)
@@ -93,6 +94,7 @@ class Writer:
         pause = PAUSE_FIRST
         problem: StoreError | None = None
         probing = not batch
+        batch = self._without_late(batch, None)
         while batch or probing:
             try:
                 done = self._transact(batch)
@@ -119,6 +121,10 @@ class Writer:
             refuse([call for call in batch if self._gate.drop(call)], problem)
 
     def _finish(self, batch: list[Call]) -> None:
+        self._answer(batch)
+        self._database.reserve()
+
+    def _answer(self, batch: list[Call]) -> None:
         if batch and batch[0].leads and batch[0].error is None:
             self._epoch = batch[0].value
         answer(batch)
@@ -130,13 +136,18 @@ class Writer:
         if self._closing.is_set():
             self._give_up(batch, closed())
             return []
+        return self._without_late(batch, problem)
+
+    def _without_late(self, batch: list[Call], problem: StoreError | None) -> list[Call]:
+        """Drops those that nobody waits for: trying them would hold up all others."""
         now = time.monotonic()
         late = [call for call in batch if call.deadline <= now and self._gate.drop(call)]
-        refuse(late, too_late(self._database.where, self._deadline, problem))
+        if late:
+            refuse(late, too_late(self._database.where, self._deadline, problem))
         return [call for call in batch if call.phase is not Phase.OVER]
 
     def _transact(self, batch: list[Call]) -> bool:
-        """One transaction for the whole batch. False: somebody gave up, nothing was done."""
+        """One transaction for the whole batch. False: a caller gave up, nothing was done."""
         token = next(self._tokens)
         try:
             connection = self._connected()
@@ -159,8 +170,8 @@ class Writer:
         self._enter(connection, batch, token)
         if all(self._try(connection, call) for call in batch):
             return
-        # One failed after it had written. Begin again, each behind a savepoint of its own: the
-        # usual case, in which none fails, then pays for none.
+        # One failed after it had written. Start again with a savepoint each; the usual case, in
+        # which none fails, needs no savepoints.
         connection.rollback()
         self._enter(connection, batch, token)
         for call in batch:
@@ -177,13 +188,15 @@ class Writer:
         leader.enter(connection.tx, self._me, token, None if taking_over else self._epoch)
 
     def _try(self, connection: Connection, call: Call) -> bool:
-        """False: it failed and left something behind in the transaction."""
+        """False: it failed and left changes in the transaction."""
         tx = connection.tx
         before = tx.writes
         try:
             call.value = call.function(tx)
             call.error = tx.failure
-        except BaseException as error:  # whatever it is, it is the caller's, not this thread's
+        except (
+            BaseException
+        ) as error:  # whatever it is, it belongs to the caller, not to this thread
             call.error = error
         if call.error is None:
             return True
@@ -204,8 +217,9 @@ class Writer:
                 connection.begin()
                 done = leader.committed(connection.tx, self._me, token)
                 if not done:
-                    # A mark of a new transaction also makes sure of SQLite's log: whatever a failed
-                    # fsync left there is overwritten, so no later recovery can bring it back.
+                    # Writing the mark of a new transaction also settles SQLite's log: it overwrites
+                    # whatever a failed fsync left there, so that no later recovery can bring it
+                    # back.
                     leader.enter(connection.tx, self._me, next(self._tokens), None)
                 connection.commit()
                 return done
@@ -226,7 +240,7 @@ class Writer:
             self._connection = None
 
     def _trouble(self, error: Exception) -> StoreError:
-        """Name the trouble, and leave the connection clean or closed."""
+        """Classifies the error, and leaves the connection clean or closed."""
         own = isinstance(error, StoreError)
         if own or self._database.reusable(error):
             try:
@@ -239,9 +253,11 @@ class Writer:
         if isinstance(error, StoreError):
             return error
         return self._database.trouble(error) or StoreError(
-            f"{self._database.where} refused to work: {error}. Its tables may have been changed by "
-            "hand; look at the server's log",
-            f"{self._database.where} 拒绝执行：{error}。可能有人手工改动了表，请查看服务器日志",
+            Text(
+                f"{self._database.where} failed: {error}. Its tables may have been changed by "
+                "hand; check the server's log",
+                f"{self._database.where} 拒绝执行：{error}。可能有人手工改动了表，请查看服务器日志",
+            ),
         )
 
     def _leave(self) -> None:
@@ -252,5 +268,5 @@ class Writer:
             leader.leave(self._connection.tx, self._me)
             self._connection.commit()
         except Exception:
-            self._pulse.bad(in_doubt(self._database.where))  # old marks are tidied up by age
+            self._pulse.bad(in_doubt(self._database.where))  # old marks are removed by age
         self._disconnect()

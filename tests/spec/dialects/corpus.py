@@ -56,7 +56,7 @@ def outcome(path: Path) -> dict[str, Any]:
         return {
             "language": error.language,
             "problems": [
-                {"line": each.line, "key": each.key, "en": each.message_en, "zh": each.message_zh}
+                {"line": each.line, "key": each.key, "en": each.message.en, "zh": each.message.zh}
                 for each in error.problems
             ],
         }

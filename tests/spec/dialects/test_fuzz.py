@@ -45,9 +45,9 @@ def _one(text: str, dialect: Dialect, check_again: bool) -> bool:
     except SpecError as error:
         assert error.problems, _shown(text)
         for problem in error.problems:
-            assert problem.message_en, _shown(text)
-            assert problem.message_zh, _shown(text)
-            more = problem.message_en.startswith("... and ")
+            assert problem.message.en, _shown(text)
+            assert problem.message.zh, _shown(text)
+            more = problem.message.en.startswith("... and ")
             assert problem.line is not None or more, _shown(text)
         return False
     except Exception as error:

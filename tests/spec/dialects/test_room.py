@@ -8,7 +8,7 @@ from danlu.spec.defaults import Defaults
 from danlu.spec.dialects import Dialect, Site, convert
 from danlu.spec.job import JobSpec
 
-EIGHT_CARDS = Site(cards=8)
+EIGHT_CARDS = Site(gpus=8)
 FORTY_CPUS = Defaults(node_cpus=40, node_gpus=8)
 
 
@@ -19,7 +19,7 @@ def job(*options: str, site: Site = EIGHT_CARDS, defaults: Defaults = FORTY_CPUS
 
 
 @pytest.mark.parametrize(
-    ("options", "nodes", "cpus", "cards"),
+    ("options", "nodes", "cpus", "gpus"),
     [
         (("--ntasks=100",), 3, 34, 0),
         (("--ntasks=40",), 1, 40, 0),
@@ -34,10 +34,10 @@ def job(*options: str, site: Site = EIGHT_CARDS, defaults: Defaults = FORTY_CPUS
     ],
 )
 def test_tasks_go_over_as_few_nodes_as_have_room(
-    options: tuple[str, ...], nodes: int, cpus: int, cards: int
+    options: tuple[str, ...], nodes: int, cpus: int, gpus: int
 ) -> None:
     role = job(*options).roles[0]
-    assert (role.count, role.resources.cpus, role.resources.gpus.count) == (nodes, cpus, cards)
+    assert (role.count, role.resources.cpus, role.resources.gpus.count) == (nodes, cpus, gpus)
 
 
 def test_a_task_larger_than_any_node_is_left_to_the_scheduler_to_explain() -> None:

@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 def stop(session: Session, args: Args) -> int:
     grace = _time(args, "grace")
     now = args.flag("now")
-    return _each(session, args, lambda ref: session.client.stop(ref, grace=grace, now=now))
+    return each(session, args, lambda ref: session.client.stop(ref, grace=grace, now=now))
 
 
 def hold(session: Session, args: Args) -> int:
-    return _each(session, args, session.client.hold)
+    return each(session, args, session.client.hold)
 
 
 def release(session: Session, args: Args) -> int:
-    return _each(session, args, session.client.release)
+    return each(session, args, session.client.release)
 
 
 def wait(session: Session, args: Args) -> int:
-    """Ends with 0 only when every job succeeded."""
+    """Exits with 0 only if every job succeeded."""
     timeout, limit = _time(args, "timeout"), patience(args)
     refs = [element for ref in args.words for element in _elements(session, ref)]
     warned = False
@@ -57,7 +57,7 @@ def wait(session: Session, args: Args) -> int:
 
 
 def _elements(session: Session, ref: str) -> list[str]:
-    """A reference to a whole array stands for all its elements."""
+    """A reference to an array stands for all its elements."""
     job = session.client.show(ref)
     last = ref.rpartition("/")[2]
     if job.get("array_index") is None or "." in last.rpartition("-")[2] or ref == job["id"]:
@@ -89,8 +89,8 @@ def rerun(session: Session, args: Args) -> int:
     return report(session, merged)
 
 
-def _each(session: Session, args: Args, act: Callable[[str], list[model.Job]]) -> int:
-    """Does it to every job named; one that fails does not keep the others from it."""
+def each(session: Session, args: Args, act: Callable[[str], list[model.Job]]) -> int:
+    """Applies the action to every job; a failure does not stop the rest."""
     done: list[model.Job] = []
     code = codes.OK
     for ref in args.words:

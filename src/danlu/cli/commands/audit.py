@@ -1,4 +1,4 @@
-"""`danlu audit`: who did what to what, when and from where."""
+"""`danlu audit`: who did what, when and from where."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def audit(session: Session, args: Args) -> int:
-    """Oldest first, like every log; the newest of them."""
+    """The newest lines, oldest first."""
     page = session.client.people.audit(
         actor=args.get("by"),
         act=args.get("act"),

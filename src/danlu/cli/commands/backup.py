@@ -1,4 +1,4 @@
-"""`danlu backup`, `danlu restore`: everything in one file, and back."""
+"""`danlu backup`, `danlu restore`: everything in one file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 
 from danlu.cli import codes
-from danlu.cli.commands.place import become
+from danlu.cli.commands.server import become
 from danlu.cli.failure import Failure
 from danlu.cli.formats import size
 from danlu.cli.terminal import write_all
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def backup(session: Session, args: Args) -> int:
-    """From the server; with a data folder or a configuration named, from the folder itself."""
+    """Asks the server; with --data or --config, reads the data folder directly."""
     if args.get("data") is not None or args.get("config") is not None:
         become("danlu.server.backup", args, session.json)
     path = args.words[0]
@@ -38,7 +38,9 @@ def restore(session: Session, args: Args) -> NoReturn:
 
 
 def _save(path: str, pieces: Iterable[bytes]) -> int:
-    """Under another name until it is whole and on disk: half a backup must not look like one."""
+    """Written under a temporary name until it is complete and on disk: half a backup must not look
+    like one.
+    """
     draft = f"{path}.part-{os.getpid()}"
     try:
         out = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

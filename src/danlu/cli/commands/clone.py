@@ -1,4 +1,4 @@
-"""`danlu clone`: a job as a file again, changed or not."""
+"""`danlu clone`: prints a job as a file, or submits a modified copy."""
 
 from __future__ import annotations
 
@@ -15,19 +15,25 @@ from danlu.sdk.ids import uuid7
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from danlu.cli.options import Args
     from danlu.cli.session import Session
 
 
+_AMOUNTS = frozenset({"gpus", "cpus", "memory", "shm"})
+
+
 def clone(session: Session, args: Args) -> int:
-    """Prints the job; with --set or --edit, submits a changed copy instead."""
+    """Prints the job; with --set or --edit, submits a modified copy instead."""
     ref, client = args.words[0], session.client
     if args.flag("edit"):
         return _edited(session, args, client.spec_yaml(ref))
     if args.all("set"):
-        job = client.spec(ref)
-        for setting in args.all("set"):
-            set_key(job, setting)
+        settings = args.all("set")
+        job = client.spec(ref, defaults=not any(map(_changes_amounts, settings)))
+        for setting in settings:
+            _set(job, setting)
         job["id"] = uuid7()
         if args.flag("dry-run"):
             return report_previews(session, [client.submit(job, dry_run=True)])
@@ -36,6 +42,26 @@ def clone(session: Session, args: Args) -> int:
         return session.print_json(client.spec(ref))
     _write(client.spec_yaml(ref), args.get("output"))
     return 0
+
+
+def _changes_amounts(setting: str) -> bool:
+    """Whether resources that were filled in for the old amounts have to follow."""
+    return not _AMOUNTS.isdisjoint(setting.partition("=")[0].split("."))
+
+
+def _set(job: dict[str, Any], setting: str) -> None:
+    """Another number of GPUs is still of the same model."""
+    place: Any = job
+    *outer, last = setting.partition("=")[0].split(".")
+    for key in outer:
+        place = place.get(key) if isinstance(place, dict) else None
+    before = place.get(last) if isinstance(place, dict) and last == "gpus" else None
+    set_key(job, setting)
+    if isinstance(before, dict) and before.get("model"):
+        amount = place["gpus"]
+        if isinstance(amount, (int, float)) and not isinstance(amount, bool) and amount > 0:
+            key = "count" if isinstance(amount, int) or amount >= 1 else "fraction"
+            place["gpus"] = {key: amount, "model": before["model"]}
 
 
 def _write(text: str, path: str | None) -> None:
@@ -50,7 +76,9 @@ def _write(text: str, path: str | None) -> None:
 
 
 def _edited(session: Session, args: Args, text: str) -> int:
-    """The job in the user's editor; saved unchanged or empty, nothing is submitted."""
+    """Opens the job in the user's editor; if it is saved unchanged or empty, nothing is
+    submitted.
+    """
     import tempfile
 
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", prefix="danlu-", delete=False) as file:

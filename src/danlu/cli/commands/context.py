@@ -1,4 +1,4 @@
-"""`danlu context`: the servers this machine knows, and which one commands go to."""
+"""`danlu context`: known servers, and which one is used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def context(session: Session, args: Args) -> int:
     from danlu.sdk.context import remove_context, use_context
 
-    verb, *names = args.words or ["list"]
+    verb, *names = args.words
     if (verb, len(names)) == ("list", 0):
         return _list(session)
     if verb not in ("use", "remove") or len(names) != 1:

@@ -1,4 +1,4 @@
-"""`danlu convert`: the native job that a file of another platform means."""
+"""`danlu convert`: converts job files of other platforms."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _explain(answer: dict[str, Any], source: str) -> None:
 
 
 def _ask(session: Session, args: Args, body: bytes, offers: dict[str, str]) -> dict[str, Any]:
-    """The server's answer, or that of a reader on this machine."""
+    """The server's answer, or that of the local converter."""
     if not args.flag("offline") and not args.all("volume"):
         try:
             offered = {"offers": dumps(offers)} if offers else {}
@@ -72,7 +72,7 @@ def _ask(session: Session, args: Args, body: bytes, offers: dict[str, str]) -> d
 
 
 def _language(error: ApiError) -> str:
-    """The server says in its message how it read the file."""
+    """The server's message says how it read the file."""
     _, found, rest = error.message_en.partition("(read as ")
     return rest.rstrip(")") if found else ""
 

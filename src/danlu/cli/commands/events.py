@@ -1,4 +1,4 @@
-"""`danlu events`: what happened to a job, and what happens."""
+"""`danlu events`: the history of a job, and live events."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def _line(event: model.Event) -> str:
 
 
 def _follow(session: Session, args: Args) -> int:
-    """Of a job (or an array): from its beginning until all of it has ended."""
+    """Follows a job (or array) from the beginning until all of it has ended."""
     ref = args.words[0] if args.words else None
     open_jobs: set[str] = set()
     lost = False
-    session.client.version()  # a server that is not there at all is told at once
+    session.client.version()  # a server that was never reachable is an error at once
 
     def on_lost(error: Exception) -> None:
         nonlocal lost

@@ -1,4 +1,4 @@
-"""`danlu exec`: a command beside a running task."""
+"""`danlu exec`: runs a command beside a running task."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def exec(session: Session, args: Args) -> int:
 
 
 class _Conversation:
-    """Both directions at once until the command ends."""
+    """Copies both directions until the command ends."""
 
     def __init__(self, running: Execution, terminal: Terminal | None, kind: str) -> None:
         self._running = running

@@ -1,4 +1,4 @@
-"""`danlu group`: groups, their members and their leaders."""
+"""`danlu group`: groups, members and leaders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from danlu.cli.session import Session
     from danlu.sdk import model
 
-_VERBS = ("show", "add", "set", "remove", "add-member", "remove-member")
+_VERBS = ("show", "add", "set", "remove", "join", "add-member", "remove-member")
 
 
 def group(session: Session, args: Args) -> int:
@@ -42,6 +42,8 @@ def group(session: Session, args: Args) -> int:
 def _act(session: Session, args: Args, verb: str, words: list[str]) -> model.Group:
     people = session.client.people
     name, *users = words
+    if verb == "join":
+        return people.join(name)
     if verb == "add":
         return people.add_group(name, args.get("note") or "")
     if verb == "set":
@@ -58,7 +60,7 @@ def _act(session: Session, args: Args, verb: str, words: list[str]) -> model.Gro
             people.put_member(name, each, leader)
         else:
             found = people.remove_member(name, each)
-    # One who left a group does not see it any more.
+    # Someone who left a group can no longer see it.
     return found if verb == "remove-member" else people.group(name)
 
 

@@ -1,4 +1,4 @@
-"""`danlu invite`: codes to sign up with."""
+"""`danlu invite`: invitation codes."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ def _create(session: Session, args: Args) -> int:
     server = session.client.wire.address.text
     when = moment(made["expires_at"])
     complain(t("invite.made", server=server, code=made["code"], uses=made["uses"], when=when))
+    if made["group"] is not None:
+        complain(t("invite.made_group", code=made["code"]))
     return codes.OK
 
 

@@ -10,6 +10,7 @@ from danlu.cli import codes
 from danlu.cli.arrays import tell_if_array
 from danlu.cli.failure import Failure, complain
 from danlu.cli.follow import Absence, GaveUp, LabelledSink, Tail, plain_sink
+from danlu.cli.last import job_or_last
 from danlu.cli.loop import Loop
 from danlu.cli.options import UsageError
 from danlu.cli.submission import patience
@@ -31,7 +32,7 @@ def logs(session: Session, args: Args) -> int:
     path = args.get("output")
     if path is None or path == "-":
         return _copy(session, args, 1)
-    # Beside the file first: a download that breaks off must not look like a whole one.
+    # Written to a temporary file first: an interrupted download must not look complete.
     if os.path.isdir(path):
         raise Failure("file.unwritable", file=path, cause=os.strerror(errno.EISDIR))
     part = f"{path}.part"
@@ -51,15 +52,15 @@ def logs(session: Session, args: Args) -> int:
 
 
 def _search(session: Session, args: Args) -> int:
-    """Ends with 1 when nothing was found, as grep does."""
+    """Exits with 1 if nothing was found, like grep."""
     answer = session.client.search(
-        args.words[0],
+        job_or_last(session, args),
         args.get("search") or "",
         task=_task(args) or 0,
         stream=_stream(args),
         attempt=args.integer("attempt"),
         ignore_case=args.flag("ignore-case"),
-        limit=args.integer("limit"),
+        limit=args.integer("limit") or 100,
     )
     if session.json:
         session.print_json(answer)
@@ -102,7 +103,7 @@ def _copy(session: Session, args: Args, out: int) -> int:
 
 
 def _streams(session: Session, args: Args) -> list[LogStream]:
-    ref, client = args.words[0], session.client
+    ref, client = job_or_last(session, args), session.client
     task = _task(args)
     job = client.show(ref)
     tell_if_array(ref, job)
@@ -118,6 +119,7 @@ def _streams(session: Session, args: Args) -> list[LogStream]:
             offset=args.integer("offset"),
             tail=args.integer("tail"),
             follow=args.flag("follow"),
+            raw=args.flag("raw"),
         )
         for each in tasks
     ]

@@ -7,22 +7,27 @@ import sys
 from danlu.cli.arrays import tell_if_array
 from danlu.cli.commands.listing import state_words
 from danlu.cli.formats import clock, duration, hour, moment, number
+from danlu.cli.last import job_or_last
 from danlu.cli.table import coloured, paint, printable, write_table
 from danlu.cli.texts import TEXTS, pick, t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from danlu.cli.options import Args
     from danlu.cli.session import Session
     from danlu.sdk import model
 
 
 def show(session: Session, args: Args) -> int:
-    job = session.client.show(args.words[0])
+    ref = job_or_last(session, args)
+    job = session.client.show(ref)
     if session.json:
         return session.print_json(job)
-    tell_if_array(args.words[0], job)
+    tell_if_array(ref, job)
     _write_fields(_fields(job), job["state"])
+    _write_roles(job)
     tasks = job.get("tasks") or []
     if tasks:
         sys.stdout.write("\n")
@@ -39,26 +44,27 @@ def show(session: Session, args: Args) -> int:
 
 def _fields(job: model.JobDetail) -> list[tuple[str, str]]:
     started, ended = job.get("started_at"), job.get("ended_at")
-    cards = number(job.get("gpus"))
+    gpus = number(job.get("gpus"))
     if job.get("gpu_model"):
-        cards += f" x {job['gpu_model']}"
+        gpus += f" x {job['gpu_model']}"
     fields = [
         ("job", job["ref"]),
         ("id", job["id"]),
         ("state", state_words(job)),
         ("doing", str(pick(job, "doing") or "")),
         ("reason", str(pick(job, "reason") or "")),
+        ("before", _before(job.get("before"))),
         ("advice", str(pick(job, "advice") or "")),
         *(("evidence", line) for line in job.get("evidence") or []),
         ("command", job.get("command") or ""),
-        ("gpus", cards),
+        ("gpus", gpus),
         *_asked(job),
         ("nodes", ", ".join(job.get("nodes") or [])),
         ("queue", job.get("queue") or ""),
         ("group", job.get("group") or ""),
         ("priority", str(job.get("priority", 0))),
         ("submitted", clock(job.get("submitted_at"))),
-        ("started", clock(started) if started else ""),
+        ("started", clock(started) if started and not job.get("before") else ""),
         ("ended", clock(ended) if ended else ""),
         ("ran", duration(ended - started) if started and ended else ""),
         ("exit_code", "" if job.get("exit_code") is None else str(job["exit_code"])),
@@ -67,9 +73,18 @@ def _fields(job: model.JobDetail) -> list[tuple[str, str]]:
     return [(name, value) for name, value in fields if value]
 
 
+def _before(run: model.EarlierRun | None) -> str:
+    if not run:
+        return ""
+    ran, ended = duration(run["ran"]), clock(run["ended_at"])
+    return t("show.waits_again", ran=ran, ended=ended, reason=pick(run, "reason"))
+
+
 def _asked(job: model.JobDetail) -> list[tuple[str, str]]:
-    """What one task has; roles that differ are told by --json."""
+    """The resources of one task; several roles have a table of their own."""
     spec = job.get("spec") or {}
+    if len(spec.get("roles") or {}) == 1:
+        spec = {**spec, **next(iter(spec["roles"].values()))}
     names = ("cpus", "memory", "time_limit", "workdir", "image")
     asked = {name: _words(spec.get(name) or "") for name in names}
     count = job.get("task_count") or 1
@@ -77,6 +92,32 @@ def _asked(job: model.JobDetail) -> list[tuple[str, str]]:
         for name in ("cpus", "memory"):
             asked[name] = asked[name] and t("show.each", value=asked[name])
     return [("tasks", str(count) if count > 1 else ""), *asked.items()]
+
+
+def _write_roles(job: model.JobDetail) -> None:
+    roles: dict[str, dict[str, Any]] = (job.get("spec") or {}).get("roles") or {}
+    if len(roles) < 2:
+        return
+    sys.stdout.write("\n")
+    heads = ["role", "tasks", "gpus", "cpus", "memory", "image", "command"]
+    write_table(
+        [t(f"show.head_role_{name}") for name in heads],
+        [_role_row(name, role) for name, role in roles.items()],
+        right=" >>>>",
+    )
+
+
+def _role_row(name: str, role: dict[str, Any]) -> list[str]:
+    gpus = role.get("gpus")
+    return [
+        name,
+        str(role.get("count", 1)),
+        _words(gpus) if gpus else "-",
+        _words(role.get("cpus")),
+        _words(role.get("memory")),
+        role.get("image") or "-",
+        _words(role.get("command") or role.get("script")),
+    ]
 
 
 def _write_fields(fields: list[tuple[str, str]], state: str) -> None:
@@ -115,16 +156,21 @@ def _attempt_row(attempt: model.Attempt) -> list[str]:
 
 
 def why(session: Session, args: Args) -> int:
-    answer = session.client.why(args.words[0])
+    ref = job_or_last(session, args)
+    answer = session.client.why(ref)
     if session.json:
         return session.print_json(answer)
-    tell_if_array(args.words[0], session.client.show(args.words[0]))
-    write_why(answer)
+    tell_if_array(ref, session.client.show(ref))
+    write_why(answer, ref)
     return 0
 
 
-def write_why(answer: model.Why) -> None:
+def write_why(answer: model.Why, ref: str = "") -> None:
+    """`ref`: the waiting job, for the commands that change it."""
     sys.stdout.write(f"{pick(answer, 'sentence')}\n")
+    before = _before(answer.get("before"))
+    if before:
+        sys.stdout.write(f"{printable(before)}\n")
     for line in (str(pick(answer, "advice") or ""), *(answer.get("evidence") or [])):
         if line:
             sys.stdout.write(f"- {printable(line)}\n")
@@ -152,17 +198,21 @@ def write_why(answer: model.Why) -> None:
         sys.stdout.write(t("why.more_nodes", count=answer["more_nodes"]) + "\n")
     if pick(answer, "clear") and not answer.get("starts_now"):
         sys.stdout.write(f"{pick(answer, 'clear')}\n")
-    _write_what_ifs(answer)
+    _write_what_ifs(answer, ref)
 
 
-def _write_what_ifs(answer: model.Why) -> None:
-    """Changes that were tried, those that help first."""
+def _write_what_ifs(answer: model.Why, ref: str) -> None:
+    """Changes that were tried, helpful ones first, with the commands that make them."""
     tried = answer.get("suggestions") or []
     if tried:
         sys.stdout.write("\n" + t("why.sooner") + "\n")
     for one in tried:
         change, effect = printable(pick(one, "")), printable(pick(one, "effect"))
         sys.stdout.write(t("why.change", change=change, effect=effect) + "\n")
+        if ref and one.get("change"):
+            from danlu.cli.commands.editing import command_of
+
+            sys.stdout.write(f"    {printable(command_of(ref, one['change']))}\n")
 
 
 def _fit_row(node: model.NodeFit) -> list[str]:
@@ -177,7 +227,7 @@ def _fit_row(node: model.NodeFit) -> list[str]:
 
 
 def _phase(word: str) -> str:
-    """In the reader's language; one that is new here as it is."""
+    """Translated if known, else as received."""
     return t(f"phase.{word}") if f"phase.{word}" in TEXTS else word
 
 
@@ -190,7 +240,7 @@ def _state(word: str) -> str:
 
 
 def _words(value: object) -> str:
-    """Whatever shape the server gives a small fact in, on one line."""
+    """A detail of any shape, on one line."""
     if isinstance(value, dict):
         if "job" in value:
             return _holder(value)
@@ -205,6 +255,6 @@ def _words(value: object) -> str:
 
 
 def _holder(value: dict[str, object]) -> str:
-    cards = value.get("gpus")
+    gpus = value.get("gpus")
     words = str(value["job"])
-    return f"{words} ({_words(cards)} GPU)" if cards else words
+    return f"{words} ({_words(gpus)} GPU)" if gpus else words

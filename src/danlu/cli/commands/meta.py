@@ -1,4 +1,4 @@
-"""`danlu help`, `completion`, and what completion scripts ask for."""
+"""`danlu help`, `completion`, and what completion scripts call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def completion(session: Session, args: Args) -> int:
 
 
 def complete_jobs(session: Session, args: Args) -> int:
-    """Names of jobs for a shell to offer; without a server there are none, and no complaint."""
+    """Job names for shell completion; none, silently, without a server."""
     try:
         jobs = session.client.jobs(limit=100)["jobs"]
     except Exception:

@@ -1,4 +1,4 @@
-"""`danlu user`: accounts, and who asks for one."""
+"""`danlu user`: accounts and account requests."""
 
 from __future__ import annotations
 

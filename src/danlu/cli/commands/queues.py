@@ -1,4 +1,4 @@
-"""`danlu queue`, `danlu quota`: who may use which nodes, by which rules, and how much at once."""
+"""`danlu queue`, `danlu quota`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from danlu.cli.asking import make_sure
 from danlu.cli.formats import duration, number, size
 from danlu.cli.options import UsageError, misused
 from danlu.cli.table import write_table
-from danlu.cli.texts import t
+from danlu.cli.texts import pick, t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,12 +54,16 @@ def queue(session: Session, args: Args) -> int:
 
 
 def _rules(args: Args) -> dict[str, Any]:
-    """The options as the API's keys; what was not given is left as it is."""
+    """The options as keys of the API; what is not given stays unchanged."""
     values: dict[str, Any] = {}
-    for option in ("order", "place", "max-wait", "half-life"):
+    for option in ("engine", "order", "place", "max-wait", "half-life", "preempt"):
         given = args.get(option)
         if given is not None:
             values[option.replace("-", "_")] = None if given == _NONE else given
+    for option in ("priority", "weight"):
+        given = args.get(option)
+        if given is not None:
+            values[option] = None if given == _NONE else _rank(option, given)
     for option in _SWITCHES:
         given = args.get(option)
         if given is not None:
@@ -73,6 +77,14 @@ def _rules(args: Args) -> dict[str, Any]:
     return values
 
 
+def _rank(option: str, given: str) -> float:
+    try:
+        number = float(given)
+    except ValueError:
+        raise UsageError("queue.number", "queue", option=f"--{option}", value=given) from None
+    return int(number) if number.is_integer() else number
+
+
 def _switch(option: str, given: str) -> bool:
     if given not in ("yes", "no"):
         raise UsageError("queue.yes_or_no", "queue", option=f"--{option}", value=given)
@@ -80,17 +92,23 @@ def _switch(option: str, given: str) -> bool:
 
 
 def _write_queues(queues: list[model.Queue]) -> None:
-    heads = ["name", "nodes", "order", "place", "rules", "waiting", "running", "declared"]
+    heads = ["name", "engine", "nodes", "order", "place", "rules", "waiting", "running", "declared"]
     write_table(
         [t(f"queue.head_{head}") for head in heads],
         [_queue_row(each) for each in queues],
-        right="     >>",
+        right="      >>",
     )
 
 
 def _queue_row(found: model.Queue) -> list[str]:
     rules = [t(f"queue.is_{name}") for name in ("reclaim", "consolidate") if found.get(name)]
     rules += [t(f"queue.not_{name}") for name in ("backfill", "lend") if not found.get(name)]
+    if found["preempt"] != "never":
+        rules.append(t("queue.is_preempt"))
+    if found["priority"]:
+        rules.append(t("queue.priority", n=found["priority"]))
+    if found["weight"] is not None:
+        rules.append(t("queue.weight", n=f"{found['weight']:g}"))
     if found["max_wait"] is not None:
         rules.append(t("queue.max_wait", time=duration(found["max_wait"])))
     name = found["name"]
@@ -98,7 +116,8 @@ def _queue_row(found: model.Queue) -> list[str]:
         name += f" (+ {', '.join(found['merged'])})"
     return [
         name,
-        ", ".join(found["nodes"]) or t("volume.all_nodes"),
+        found["engine"],
+        ", ".join(found["nodes"]) or t("queue.all_nodes", engine=found["engine"]),
         found["order"],
         found["place"],
         ", ".join(rules) or "-",
@@ -131,6 +150,10 @@ def quota(session: Session, args: Args) -> int:
         return codes.OK
     heads = ["of", "name", "gpus", "models", "cpus", "memory", "guaranteed", "declared"]
     write_table([t(f"quota.head_{head}") for head in heads], [_quota_row(each) for each in found])
+    for each in found:
+        for warning in each["warnings"]:
+            told = t("quota.warning", name=each["name"], words=pick(warning, ""))
+            sys.stderr.write(told + "\n")
     return codes.OK
 
 
@@ -185,7 +208,7 @@ def _quota_row(found: model.QuotaView) -> list[str]:
 
 
 def _of(used: dict[str, float], model: str) -> float:
-    """A model is called by the end of its name."""
+    """Models are matched by the end of their name."""
     return sum(count for name, count in used.items() if name.lower().endswith(model.lower()))
 
 

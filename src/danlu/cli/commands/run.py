@@ -1,14 +1,14 @@
-"""`danlu run`: submit, stay with it, end as it ends."""
+"""`danlu run`: submits a job, follows it, and exits like it."""
 
 from __future__ import annotations
 
 import os
 
 from danlu.cli import codes
-from danlu.cli.attend import Attendance, Leave
 from danlu.cli.failure import Failure
 from danlu.cli.follow import GaveUp
 from danlu.cli.options import UsageError
+from danlu.cli.run_follower import Leave, RunFollower
 from danlu.cli.submission import command_job, patience, send, submit_command, write_notes
 from danlu.cli.terminal import Terminal, in_foreground, is_terminal, say
 from danlu.cli.texts import pick, t
@@ -25,10 +25,11 @@ MOST_STREAMS = 64
 
 
 def run(session: Session, args: Args) -> int:
-    if args.flag("detach") or args.flag("dry-run"):
-        return submit_command(session, args)
     if args.flag("tty") and args.flag("no-tty"):
         raise UsageError("usage.not_both", "run", one="--tty", other="--no-tty")
+    if args.flag("detach") or args.flag("dry-run"):
+        # With a terminal of its own, danlu attach can come back to it.
+        return submit_command(session, args, "tty" if args.flag("tty") else None)
     job = command_job(args)
     stdin = _stdin(session, args, job)
     job.setdefault("stdin", stdin)
@@ -50,7 +51,7 @@ def _stdin(session: Session, args: Args, job: dict[str, object]) -> str:
 
 
 def stdin_kind(args: Args) -> str:
-    """What the task's input shall be: a terminal, a pipe, or nothing."""
+    """The kind of input for the task: a terminal, a pipe, or none."""
     if args.flag("no-stdin"):
         return "none"
     try:
@@ -78,22 +79,29 @@ def attend(
     stdin: str,
     limit: float,
     first: bool = False,
+    lines: int | None = None,
 ) -> int:
-    """Stays with jobs until they end; `first`: shows the output of their first task only."""
+    """Follows jobs until they end.
+
+    `first`: shows only the output of their first task; `lines`: begins with so many
+    of the last ones.
+    """
     tasks = sum(1 if first else job.get("task_count") or 1 for job in jobs)
     if tasks > MOST_STREAMS:
         raise Failure("run.too_many", codes.USAGE, ref=jobs[0]["ref"], most=MOST_STREAMS)
-    here = Attendance(session.client, jobs, limit, args.flag("quiet"))
+    here = RunFollower(session.client, jobs, limit, args.flag("quiet"))
     try:
         here.listen()
         if stdin != "none":
             _feed(here, args, stdin)
-        here.show(args.flag("split-output"), muted=session.json, first=first)
+        here.show(args.flag("split-output"), muted=session.json, first=first, lines=lines)
         here.explain()
         ended = here.stay()
     except Leave as leave:
         here.close()
-        say(t("run.left", ref=here.ref))
+        if stdin == "tty":
+            os.write(2, b"\n")  # the program's last line has no end
+        say(t("run.left_tty" if stdin == "tty" else "run.left", ref=here.ref))
         return leave.code
     except BrokenPipeError:
         here.close()
@@ -109,13 +117,13 @@ def attend(
     return max(_outcome(job, args.flag("quiet"), here.interrupts > 0) for job in ended)
 
 
-def _feed(here: Attendance, args: Args, stdin: str) -> None:
+def _feed(here: RunFollower, args: Args, stdin: str) -> None:
     from danlu.cli.feed import Feed, Keys
 
     client, ref = here.client, here.jobs[0]["id"]
     keys = None
     if stdin == "tty":
-        # Asked for a terminal, every key is the task's; without, Ctrl-C asks first.
+        # With a terminal, every key belongs to the task; without one, Ctrl-C asks first.
         asks = None if args.flag("tty") else here.interrupted_key
         keys = Keys(lambda: here.leave(codes.OK), lambda: say(t("run.keys")), asks)
     feed = Feed(here.loop, lambda: client.attach(ref), 0, keys, here.begin_typing)
@@ -123,7 +131,7 @@ def _feed(here: Attendance, args: Args, stdin: str) -> None:
 
 
 def _outcome(job: model.Job, quiet: bool, interrupted: bool) -> int:
-    """The job's exit code as ours, and a line on how it ended unless all is well."""
+    """Returns the job's exit code, and prints how it ended unless it succeeded."""
     code = job.get("exit_code")
     if job["state"] != "succeeded" and not quiet:
         advice = pick(job, "advice") if job.get("reason") not in ("exit_code", "signal") else ""

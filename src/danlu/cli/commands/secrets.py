@@ -1,4 +1,4 @@
-"""`danlu secret`: values that jobs get without their files saying them."""
+"""`danlu secret`: values jobs use without having them in their files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def _list(session: Session) -> int:
 
 
 def _value(name: str) -> str:
-    """Typed unseen, or read from a file or pipe; never a word of the command line: all see that."""
+    """Typed without echo, or read from a file or pipe; never an argument, which others
+    could see.
+    """
     if is_terminal(0):
         import getpass
 

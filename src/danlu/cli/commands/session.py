@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def login(session: Session, args: Args) -> int:
-    """Turns a name and a password into a token, and keeps that."""
+    """Exchanges a name and password for a token, and saves it."""
     from danlu.sdk.client import Client
     from danlu.sdk.context import write_context
 
@@ -27,7 +27,7 @@ def login(session: Session, args: Args) -> int:
     password = ask_password(args, user)
     client = Client(server, "", ca_file=ca_file)
     answer = client.login(user, password)
-    name = context_name(args, client.wire.address.host)
+    name = context_name(args, answer["user"], client.wire.address.name)
     path = write_context(name, server, answer["token"], ca_file)
     if session.json:
         shown = {"user": answer["user"], "server": server, "context": name, "file": path}
@@ -39,7 +39,7 @@ def login(session: Session, args: Args) -> int:
 
 
 def logout(session: Session, args: Args) -> int:
-    """The token ends on the server, and the context that holds it is forgotten."""
+    """Revokes the token on the server and removes the context."""
     from danlu.sdk.context import read_contexts, remove_context
     from danlu.sdk.errors import ApiError
 
@@ -50,7 +50,7 @@ def logout(session: Session, args: Args) -> int:
             ended = session.client.people.end_sessions()
         session.client.people.logout()
     except ApiError as error:
-        if error.status != 401:  # a token that is no good any more is forgotten all the same
+        if error.status != 401:  # a token that is already invalid is forgotten all the same
             raise
     if where.source in read_contexts()["contexts"]:
         remove_context(where.source)
@@ -60,16 +60,16 @@ def logout(session: Session, args: Args) -> int:
     return codes.OK
 
 
-def context_name(args: Args, host: str) -> str:
-    """What a server is to be called here."""
-    return args.get("name") or args.get("context") or host
+def context_name(args: Args, user: str, place: str) -> str:
+    """With user and port, so that one login does not replace another."""
+    return args.get("name") or args.get("context") or f"{user}@{place}"
 
 
 def server_of(session: Session, args: Args) -> tuple[str, str | None]:
     if args.words:
         address = args.words[0]
         known = address if "://" in address or address.startswith("unix:") else f"http://{address}"
-        return known, os.environ.get("DANLU_CA_FILE")
+        return known.rstrip("/"), os.environ.get("DANLU_CA_FILE")
     where = session.where
     return where.server, where.ca_file
 
@@ -89,7 +89,7 @@ def ask_password(args: Args, user: str) -> str:
 
 
 def secret_line(key: str, **more: str) -> str:
-    """Asked without echo on a terminal, else the next line of the input."""
+    """Prompts without echo on a terminal, else reads the next line of the input."""
     if not is_terminal(0):
         return sys.stdin.readline().rstrip("\r\n")
     import getpass
@@ -101,7 +101,7 @@ def secret_line(key: str, **more: str) -> str:
 
 
 def passwd(session: Session, args: Args) -> int:
-    """Asks on a terminal; otherwise reads the present and the new password from two lines."""
+    """Prompts on a terminal; otherwise reads the current and new password from two lines."""
     old = secret_line("passwd.old")
     new = secret_line("passwd.new")
     if is_terminal(0) and secret_line("passwd.again") != new:
@@ -132,7 +132,7 @@ def whoami(session: Session, args: Args) -> int:
 
 
 def version(session: Session, args: Args) -> int:
-    """This program's version, and the server's where one answers."""
+    """The version of this program and, if one answers, of the server."""
     from danlu import __version__
     from danlu.sdk.context import ContextError
     from danlu.sdk.errors import ApiError, Lost, NoServer, ProtocolError, Unreachable

@@ -1,4 +1,4 @@
-"""`danlu shims install`: dlc, sbatch, squeue and the like, where the real ones are absent."""
+"""`danlu shims install`: dlc, sbatch, squeue and others, unless the real ones exist."""
 
 from __future__ import annotations
 

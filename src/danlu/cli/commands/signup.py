@@ -1,4 +1,4 @@
-"""`danlu signup`: an account with an invitation's code, or a request for one."""
+"""`danlu signup`: creates an account with an invitation, or requests one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def signup(session: Session, args: Args) -> int:
-    """With a code the account is there at once, and one is logged in to it."""
+    """With a code the account is created at once and logged in to."""
     from danlu.sdk.client import Client
     from danlu.sdk.context import write_context
 
@@ -39,7 +39,7 @@ def signup(session: Session, args: Args) -> int:
             return session.print_json(answer)
         sys.stdout.write(t("signup.pending", user=user) + "\n")
         return codes.OK
-    name = context_name(args, client.wire.address.host)
+    name = context_name(args, user, client.wire.address.name)
     path = write_context(name, server, client.login(user, password)["token"], ca_file)
     if session.json:
         return session.print_json({**answer, "server": server, "context": name, "file": path})

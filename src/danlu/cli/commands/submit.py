@@ -36,8 +36,8 @@ def submit(session: Session, args: Args) -> int:
     files = [_file(path, dialect, keys, args) for path in args.words]
     dry_run = args.flag("dry-run")
     try:
-        # All files are looked at before the first is queued: a mistake in the last one must not
-        # leave the others half done.
+        # All files are checked before the first is queued, so that an error in the last one does
+        # not leave the rest half done.
         if dry_run or len(files) > 1:
             previews = [_send(session, file, args, dry_run=True) for file in files]
             if dry_run:
@@ -71,8 +71,9 @@ def _send(session: Session, file: JobFile, args: Args, dry_run: bool) -> model.S
 
 
 def _as_written(session: Session, file: JobFile, error: ApiError) -> _Refused:
-    """A file that is not closed where it should be fails in what we added to it: nobody would
-    understand that, so the file is looked at once more as it was written."""
+    """An unclosed construct in a file would only fail in the lines we append, which nobody would
+    understand; so the original file is checked again as it was written.
+    """
     lines = [detail.get("line") for detail in error.details]
     if file.foreign or not lines or lines[0] is None or file.place(lines[0]):
         return _Refused(error, file)
@@ -85,7 +86,7 @@ def _as_written(session: Session, file: JobFile, error: ApiError) -> _Refused:
 
 
 def reading(args: Args) -> dict[str, Any]:
-    """How a file of another language is to be read."""
+    """Parameters for reading a file in another language."""
     return {"dialect": args.get("dialect"), "as": args.get("as"), "set": args.all("config")}
 
 
@@ -112,7 +113,7 @@ def _prepare(file: JobFile, keys: dict[str, object], args: Args) -> JobFile:
 
 
 def read_text(path: str) -> tuple[str, str]:
-    """What the errors call it, and its text."""
+    """The file's name in error messages, and its text."""
     source = "<stdin>" if path == "-" else path
     try:
         if path == "-":

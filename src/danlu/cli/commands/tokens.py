@@ -1,4 +1,4 @@
-"""`danlu token`: tokens for scripts, and where one is logged in."""
+"""`danlu token`: tokens for scripts, and active logins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def token(session: Session, args: Args) -> int:
 
 
 def lasting(args: Args) -> float | None:
-    """--expires in seconds; None where it was not given."""
+    """--expires in seconds; None if not given."""
     given = args.get("expires")
     if given is None:
         return None
@@ -52,7 +52,7 @@ def _create(session: Session, args: Args) -> int:
     )
     if session.json:
         return session.print_json(made)
-    # Alone on standard output, so that a script can catch it.
+    # Alone on standard output, so that scripts can capture it.
     sys.stdout.write(made["token"] + "\n")
     complain(t("token.made", when=moment(made["expires_at"])))
     return codes.OK

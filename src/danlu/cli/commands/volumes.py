@@ -1,4 +1,4 @@
-"""`danlu volume`: which folders of the machine tasks may see, and who may."""
+"""`danlu volume`: folders of the machine that tasks may see."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import sys
 
 from danlu.cli import codes
 from danlu.cli.asking import make_sure
+from danlu.cli.failure import complain
 from danlu.cli.options import UsageError, misused
 from danlu.cli.table import printable, write_table
-from danlu.cli.texts import t
+from danlu.cli.texts import pick, t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,13 +46,15 @@ def volume(session: Session, args: Args) -> int:
         return session.print_json(found)
     if verb in ("show", "add", "set"):
         _show(found)
+        if pick(found, "warning"):
+            complain(str(pick(found, "warning")))
     else:
         sys.stdout.write(t("volume.gone", name=found["name"]) + "\n")
     return codes.OK
 
 
 def _values(args: Args) -> dict[str, Any]:
-    """The options as the API's keys; what was not given is left as it is."""
+    """The options as keys of the API; what is not given stays unchanged."""
     values: dict[str, Any] = {}
     for name in ("source", "path", "tier", "note"):
         given = args.get(name)
@@ -104,7 +107,7 @@ def _show(found: model.Volume) -> None:
         ("who", _who(found)),
         ("tier", found["tier"]),
         ("note", found["note"]),
-        ("declared", found["declared"]),
+        ("declared", t(f"queue.from_{found['declared'].replace('-', '_')}")),
     ]
     for head, text in lines:
         if text:

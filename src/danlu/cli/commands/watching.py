@@ -1,4 +1,4 @@
-"""`--watch`: the same answer again whenever something changes."""
+"""`--watch`: repeats the output whenever something changes."""
 
 from __future__ import annotations
 
@@ -13,37 +13,47 @@ from danlu.sdk.patience import FIRST_PAUSE, LONGEST_PAUSE, is_away
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     from danlu.cli.session import Session
     from danlu.sdk.stream import EventStream
 
-GATHER = 0.2  # seconds: what changes together is shown together
-TICK = 5.0  # seconds after which times on a screen are shown anew
+    T = TypeVar("T")
+
+GATHER = 0.2  # seconds: changes close together are drawn together
+TICK = 1.0  # seconds after which relative times are redrawn
 PATIENCE = 600.0
 CLEAR = "\x1b[H\x1b[J"
 
 
-def watch(session: Session, draw: Callable[[], int], owner: str | None = None) -> int:
-    """Draws, and draws again at every change, until somebody interrupts."""
+def watch(
+    session: Session, look: Callable[[], T], draw: Callable[[T], int], owner: str | None = None
+) -> int:
+    """Draws, and looks again on every change, until interrupted. Between changes only times pass:
+    they are drawn without asking the server.
+    """
     screen = sys.stdout.isatty()
     stream = session.client.event_stream(owner=owner, beat=TICK if screen else None)
-    absence, pause, drawn = Absence(PATIENCE), FIRST_PAUSE, False
+    absence, pause = Absence(PATIENCE), FIRST_PAUSE
+    seen: list[T] = []
     while True:
         try:
             if not stream.is_open:
                 stream.open()
                 stream.set_timeout(60.0)
             # The first message is a greeting: from then on nothing is missed.
-            changed = bool(stream.pump()) or screen
-            if changed:
+            changed = bool(stream.pump())
+            if changed or (screen and not seen):
                 _gather(stream)
-                _draw(draw, screen, again=drawn)
-                drawn = True
+                again, seen = bool(seen), [look()]
+                _draw(draw, seen[0], screen, again)
+            elif screen:
+                _draw(draw, seen[0], screen, again=True)
             absence.over()
             pause = FIRST_PAUSE
         except (Lost, Unreachable, ApiError) as error:
             stream.close()
-            if not is_away(error) or not drawn:
+            if not is_away(error) or not seen:
                 raise
             try:
                 absence.note(error)
@@ -60,10 +70,10 @@ def _gather(stream: EventStream) -> None:
             stream.pump()
 
 
-def _draw(draw: Callable[[], int], screen: bool, again: bool) -> None:
+def _draw(draw: Callable[[T], int], value: T, screen: bool, again: bool) -> None:
     if screen:
         sys.stdout.write(CLEAR)
     elif again:
         sys.stdout.write("\n")
-    draw()
+    draw(value)
     sys.stdout.flush()

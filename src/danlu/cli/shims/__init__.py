@@ -1,1 +1,1 @@
-"""Commands of other platforms under their own names: thin programs over the same server."""
+"""Commands of other platforms under their own names, as thin clients of the same server."""

@@ -1,4 +1,4 @@
-"""`dlc`: the client of DLC, both generations of its words, over a Danlu server."""
+"""`dlc`: the DLC client, in both generations of its syntax, for a Danlu server."""
 
 from __future__ import annotations
 
@@ -44,13 +44,11 @@ def dlc(words: list[str]) -> int:
     if verb == "completion":
         sys.stdout.write(_COMPLETION)
         return 0
-    raise Trouble(
-        f"unknown command {verb!r}; dlc help lists them", f"没有命令 {verb!r}；见 dlc help", 2
-    )
+    raise Trouble(f"unknown command {verb!r}; see dlc help", f"没有命令 {verb!r}；见 dlc help", 2)
 
 
 def read(words: list[str]) -> Flags:
-    """Flags may stand anywhere; `--name value`, `--name=value`, and switches without a value."""
+    """Flags may appear anywhere: `--name value`, `--name=value`, and switches without a value."""
     found = Flags()
     at = 0
     while at < len(words):
@@ -64,7 +62,7 @@ def read(words: list[str]) -> Flags:
         if equals:
             found.add(name, value)
         elif name in _SWITCHES:
-            # A switch may be followed by its value in words.
+            # A switch may be followed by its value.
             if name not in _BARE and at < len(words) and words[at] in ("true", "false"):
                 value = words[at]
                 at += 1

@@ -1,4 +1,4 @@
-"""`dlc config`: which server, and how to be known there."""
+"""`dlc config`: the server and the login."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def configure(flags: Flags) -> int:
 
 
 def _token(server: str, user: str, secret: str) -> str:
-    """An access key may be a token of one's own; a password is exchanged for one."""
+    """An access key may be a Danlu token; a password is exchanged for one."""
     from danlu.sdk.client import Client
     from danlu.sdk.errors import ApiError
 
@@ -62,13 +62,13 @@ def _token(server: str, user: str, secret: str) -> str:
         return str(Client(server, "").login(user, secret)["token"])
     except ApiError as error:
         raise Trouble(
-            f"{user} is not let in at {server}: {error.message_en}",
+            f"{user} cannot log in to {server}: {error.message_en}",
             f"{user} 无法登录 {server}：{error.message_zh}",
         ) from None
 
 
 def _reachable(endpoint: str, protocol: str) -> str:
-    """A bare host is looked for where servers are: 443, 8080 and 80."""
+    """A bare host is tried at the usual ports: 443, 8080 and 80."""
     from danlu.sdk.client import Client
 
     endpoint = endpoint.rstrip("/")
@@ -103,7 +103,7 @@ def client(flags: Flags) -> Client:
     if known.get("server"):
         return Client(known["server"], known.get("token", ""))
     if flags.has("config"):
-        raise Trouble(f"{path_of(flags)} holds no configuration", f"{path_of(flags)} 中没有配置")
+        raise Trouble(f"no configuration in {path_of(flags)}", f"{path_of(flags)} 中没有配置")
     from danlu.sdk.context import find
     from danlu.sdk.errors import NoServer
 
@@ -111,8 +111,8 @@ def client(flags: Flags) -> Client:
         where = find(None, None, None)
     except NoServer:
         raise Trouble(
-            "not configured yet; dlc config --username U --password P --endpoint HOST",
-            "尚未配置；dlc config --username U --password P --endpoint HOST",
+            "not configured yet; run dlc config --username U --password P --endpoint HOST",
+            "尚未配置；请运行 dlc config --username U --password P --endpoint HOST",
         ) from None
     return Client(where.server, where.token or "", ca_file=where.ca_file)
 

@@ -26,7 +26,7 @@ def act(verb: str, words: list[str], flags: Flags) -> int:
         return _logs(words, flags)
     if verb in ("stop", "delete"):
         return _stop(words, flags)
-    raise Trouble(f"{verb} is not done here", f"这里不支持 {verb}", 2)
+    raise Trouble(f"{verb} is not supported", f"这里不支持 {verb}", 2)
 
 
 def _get(words: list[str], flags: Flags) -> int:
@@ -45,7 +45,7 @@ def _get(words: list[str], flags: Flags) -> int:
     if what in ("quota", "quotas"):
         return _quota(here)
     raise Trouble(
-        f"get {what!r}: write workspace, job, pod, specs or quota",
+        f"get {what!r}: use workspace, job, pod, specs or quota",
         f"get {what!r}：请写 workspace、job、pod、specs 或 quota",
         2,
     )
@@ -59,7 +59,7 @@ def _found(here: Any, ident: str) -> dict[str, Any]:
     except ApiError as error:
         if error.status != 404:
             raise
-        raise Trouble(f"there is no job {ident}", f"没有任务 {ident}") from None
+        raise Trouble(f"no such job: {ident}", f"没有任务 {ident}") from None
 
 
 def _one(here: Any, ident: str, flags: Flags) -> int:
@@ -124,7 +124,9 @@ def _matches(job: dict[str, Any], flags: Flags) -> bool:
     try:
         return not pattern or re.search(pattern, job["name"]) is not None
     except re.error:
-        raise Trouble(f"{pattern!r} is not a pattern", f"{pattern!r} 不是正则表达式", 2) from None
+        raise Trouble(
+            f"{pattern!r} is not a valid pattern", f"{pattern!r} 不是正则表达式", 2
+        ) from None
 
 
 def _number(text: str, option: str) -> int:
@@ -134,7 +136,7 @@ def _number(text: str, option: str) -> int:
 
 
 def _workspaces(here: Any) -> int:
-    """Groups, by their names; who is in none has a workspace of their own."""
+    """The user's groups by name; users in no group have a workspace of their own."""
     person: Any = here.whoami()
     groups = list(person.get("groups") or [])
     names = [group["name"] if isinstance(group, dict) else str(group) for group in groups]
@@ -145,7 +147,7 @@ def _workspaces(here: Any) -> int:
 
 def _pod(here: Any, words: list[str]) -> int:
     if not words:
-        raise Trouble("write: dlc get pod JOB POD", "写法：dlc get pod 任务 POD", 2)
+        raise Trouble("usage: dlc get pod JOB POD", "写法：dlc get pod 任务 POD", 2)
     job = _found(here, words[0])
     index = _index(job, words[1] if len(words) > 1 else "")
     _dump(words_of.detail(job, job["owner"])["Pods"][index])
@@ -153,7 +155,7 @@ def _pod(here: Any, words: list[str]) -> int:
 
 
 def _index(job: dict[str, Any], pod: str) -> int:
-    """The task a pod's name means; none is the first."""
+    """The task a pod name refers to; by default the first."""
     names = [name for name, _ in words_of.pod_names(job)]
     if not pod:
         return 0
@@ -161,12 +163,12 @@ def _index(job: dict[str, Any], pod: str) -> int:
         if pod in (name, name.partition("-")[2], str(index)):
             return index
     listed = ", ".join(names)
-    raise Trouble(f"there is no pod {pod}; there are: {listed}", f"没有 pod {pod}；现有：{listed}")
+    raise Trouble(f"no such pod: {pod}; available: {listed}", f"没有 pod {pod}；现有：{listed}")
 
 
 def _logs(words: list[str], flags: Flags) -> int:
     if not words:
-        raise Trouble("write: dlc logs JOB POD", "写法：dlc logs 任务 POD", 2)
+        raise Trouble("usage: dlc logs JOB POD", "写法：dlc logs 任务 POD", 2)
     here = client(flags)
     job = _found(here, words[0])
     index = _index(job, words[1] if len(words) > 1 else "")
@@ -185,7 +187,7 @@ def _logs(words: list[str], flags: Flags) -> int:
 def _stop(words: list[str], flags: Flags) -> int:
     names = words[1:] if words[:1] in (["job"], ["jobs"]) else words
     if not names:
-        raise Trouble("write: dlc stop job ID", "写法：dlc stop job ID", 2)
+        raise Trouble("usage: dlc stop job ID", "写法：dlc stop job ID", 2)
     here = client(flags)
     for ident in names:
         job = _found(here, ident)
@@ -204,7 +206,7 @@ def _stop(words: list[str], flags: Flags) -> int:
 def _specs(here: Any) -> int:
     rows = []
     for node in here.nodes():
-        models = sorted({str(card["model"]) for card in node["gpus"]})
+        models = sorted({str(gpu["model"]) for gpu in node["gpus"]})
         memory = f"{int(node['memory']) >> 30}Gi"
         rows.append(
             [node["name"], str(int(node["cpus"])), memory, str(len(node["gpus"])), ",".join(models)]

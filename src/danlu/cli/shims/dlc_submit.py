@@ -40,7 +40,7 @@ def submit(flags: Flags, words: list[str]) -> int:
     kind = words[0].lower() if words else ""
     if kind not in KINDS and kind not in ("job", "jobs"):
         raise Trouble(
-            f"{kind!r} is not a kind of job; there are: job, {', '.join(KINDS)}",
+            f"{kind!r} is not a kind of job; available: job, {', '.join(KINDS)}",
             f"{kind!r} 不是任务类型；现有：job、{'、'.join(KINDS)}",
             2,
         )
@@ -60,7 +60,7 @@ def submit(flags: Flags, words: list[str]) -> int:
 
 
 def _body(values: dict[str, str], path: str) -> tuple[bytes, str]:
-    """A file alone goes as it stands, so that its lines are told; the file beats flags."""
+    """A file alone is sent as it is, so that errors show its lines; the file overrides flags."""
     import json
 
     if not path:
@@ -70,7 +70,7 @@ def _body(values: dict[str, str], path: str) -> tuple[bytes, str]:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         cause = getattr(error, "strerror", None) or str(error)
-        raise Trouble(f"{path} cannot be read: {cause}", f"无法读取 {path}：{cause}", 2) from None
+        raise Trouble(f"cannot read {path}: {cause}", f"无法读取 {path}：{cause}", 2) from None
     known = {line.partition("=")[0].strip() for line in text.splitlines() if "=" in line}
     more = {name: value for name, value in values.items() if name not in known}
     if any("\n" in value for value in more.values()):

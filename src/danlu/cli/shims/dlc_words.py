@@ -1,4 +1,4 @@
-"""Jobs in DLC's words: ids, states, pods, times, and the tables it prints."""
+"""Jobs in DLC terms: ids, states, pods, times, and the tables it prints."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ TYPES = {"ps": "TFJob", "chief": "TFJob", "evaluator": "TFJob", "head": "RayJob"
 
 
 def job_id(text: str) -> str:
-    """dlc, then the id without its dashes."""
+    """ "dlc" and the id without dashes."""
     return "dlc" + text.replace("-", "")
 
 
 def reference(text: str) -> str:
-    """The server's name for what a user calls a job: its DLC id, or any name of Danlu's."""
+    """The server's name for a job given by its DLC id or any Danlu name."""
     plain = text[3:] if text.startswith("dlc") else ""
     if len(plain) == 32 and all(c in "0123456789abcdef" for c in plain):
         return "-".join((plain[:8], plain[8:12], plain[12:16], plain[16:20], plain[20:]))
@@ -56,7 +56,7 @@ def roles(spec: Values) -> dict[str, Values]:
 
 
 def pod_names(job: Values) -> list[tuple[str, str]]:
-    """(pod, type) of each task; without a master, the first task is the master."""
+    """(pod, type) of each task; without a master role, the first task is the master."""
     listed = roles(job["spec"])
     led = any(name in ("master", "chief", "head") for name in listed)
     ident = job_id(job["id"])
@@ -165,7 +165,7 @@ def _pod_status(job: Values, task: Values) -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    """Framed, one space on each side: scripts look for `| dlc... |`."""
+    """With borders and single spaces: scripts search for `| dlc... |`."""
     widths = [max(len(row[at]) for row in [head, *rows]) for at in range(len(head))]
     rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+\n"
 

@@ -1,4 +1,4 @@
-"""Rows by a format: `%.18i %.9P` (squeue, sinfo), or names with widths `JobID%20` (sacct)."""
+"""Rows by format string: `%.18i %.9P` (squeue, sinfo), or names with widths `JobID%20` (sacct)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 class Piece:
     def __init__(self, text: str, letter: str = "", width: int = 0, right: bool = False) -> None:
-        self.text = text  # what stands between fields
+        self.text = text  # text between fields
         self.letter = letter
         self.width = width
         self.right = right
@@ -39,7 +39,7 @@ def parse(pattern: str) -> list[Piece]:
 
 
 def _field(pattern: str, at: int) -> tuple[Piece, int] | None:
-    """`.18i` after a percent sign: to the right, 18 wide, field i."""
+    """`.18i` after a percent sign: right-aligned, 18 wide, field i."""
     right = pattern[at : at + 1] == "."
     at += right
     begin = at
@@ -58,7 +58,7 @@ def line(pieces: list[Piece], value: Callable[[str], str]) -> str:
 
 
 def fit(text: str, width: int, right: bool) -> str:
-    """Slurm cuts what is longer than its field."""
+    """Slurm truncates values that are longer than their field."""
     if not width:
         return text
     return text[:width].rjust(width) if right else text[:width].ljust(width)

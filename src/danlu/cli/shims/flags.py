@@ -1,4 +1,4 @@
-"""Command lines of other platforms: options by table, long, short, with or without values."""
+"""Command lines of other platforms: options by table, long and short, with or without values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class Flags:
-    """What was given: options by their long name, and the words."""
+    """The parsed options by long name, and the remaining words."""
 
     def __init__(self) -> None:
         self._values: dict[str, list[str]] = {}
         self.words: list[str] = []
-        self.raw: list[str] = []  # the options as they were written
+        self.raw: list[str] = []  # the options as written
 
     def add(self, name: str, value: str) -> None:
         self._values.setdefault(name, []).append(value)
@@ -35,14 +35,15 @@ class Flags:
         return list(self._values)
 
     def items(self, name: str) -> list[str]:
-        """The parts of a list with commas, of all times it was given."""
+        """The comma-separated parts of all occurrences."""
         parts = (part.strip() for value in self.all(name) for part in value.split(","))
         return [part for part in parts if part]
 
 
 class Table:
     """`valued` and `flags`: long name -> short letter (or empty); `optional` take a value after '='
-    only. With `stop`, the first word that is no option ends the options."""
+    only. With `stop`, the first word that is not an option ends the options.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""`danlu shims install`: puts the foreign commands where the shell finds them."""
+"""`danlu shims install`: installs the foreign commands on the PATH."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MARK = "# A command of another platform, answered by Danlu."
 
 
 def target_folder(given: str | None) -> str:
-    """Where the user said; else where `danlu` itself is, or ~/.local/bin."""
+    """The folder given by the user, else that of `danlu` itself, or ~/.local/bin."""
     if given:
         return os.path.abspath(os.path.expanduser(given))
     beside = os.path.dirname(os.path.abspath(sys.argv[0])) if sys.argv[0] else ""
@@ -21,7 +21,7 @@ def target_folder(given: str | None) -> str:
 
 
 def install(folder: str, names: list[str], over: bool) -> tuple[list[str], dict[str, str]]:
-    """What was put there, and what was left out because a real one is there."""
+    """What was installed, and what was skipped because a real one exists."""
     os.makedirs(folder, exist_ok=True)
     done: list[str] = []
     left: dict[str, str] = {}
@@ -57,7 +57,7 @@ def remove(folder: str, names: list[str]) -> list[str]:
 
 
 def real_one(name: str) -> str | None:
-    """The command that is on the PATH already and is not ours."""
+    """The command of this name on the PATH, if it is not ours."""
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         path = os.path.join(folder, name)
         if os.path.isfile(path) and os.access(path, os.X_OK) and not is_ours(path):

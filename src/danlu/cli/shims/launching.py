@@ -1,5 +1,6 @@
-"""What ilaunch and zlaunch share: a command in the foreground, with the caller's folder,
-environment, terminal and the exit code."""
+"""Shared by ilaunch and zlaunch: a foreground command with the caller's folder, environment,
+terminal and exit code.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a foreign command begins. As little as possible before it is known what to do."""
+"""Entry point of the foreign commands; does as little as possible before the command is known."""
 
 import sys
 
@@ -13,13 +13,20 @@ if TYPE_CHECKING:
 
 
 def main(name: str, words: "list[str] | None" = None) -> int:
-    """Runs one command and gives back its exit code; no exception leaves this function."""
+    """Runs one command and returns its exit code; never raises."""
     from danlu.cli.main import _open_streams
 
     _open_streams()
+    words = sys.argv[1:] if words is None else words
     try:
+        if words[:1] == ["--help"] and name not in ("dlc", "sbatch"):
+            from danlu.cli.shims.usage import usage
+
+            sys.stdout.write(usage(name) + "\n")
+            sys.stdout.flush()
+            return 0
         module = __import__(f"danlu.cli.shims.{name}", fromlist=["*"])
-        code: int = getattr(module, name)(sys.argv[1:] if words is None else words)
+        code: int = getattr(module, name)(words)
         sys.stdout.flush()
         return code
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""Queues by what people call them: an alias of their own, a name, or the beginning of one."""
+"""Queue names as people type them: an alias, a name, or a prefix."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ def names(client: Any) -> list[str]:
 
 
 def nodes_of(client: Any) -> dict[str, list[str]]:
-    """Queue -> the names of its nodes."""
+    """Queue -> names of its nodes."""
     queues = {str(queue["name"]): list(queue["nodes"]) for queue in client.queues()}
     if all(queues.values()):
         return queues
-    every = [str(node["name"]) for node in client.nodes()]  # a queue that names none has them all
+    every = [str(node["name"]) for node in client.nodes()]  # a queue that names none has all
     return {name: nodes or every for name, nodes in queues.items()}
 
 
 def find(client: Any, asked: str) -> str:
-    """Raises Trouble where nothing, or more than one, is meant."""
+    """Raises Trouble if nothing, or more than one queue, matches."""
     alias = aliases().get(asked)
     if alias:
         return alias
@@ -38,10 +38,10 @@ def find(client: Any, asked: str) -> str:
     listed = ", ".join(meant or known)
     if meant:
         raise Trouble(
-            f"queue {asked!r} could be any of: {listed}", f"队列 {asked!r} 可能是：{listed}", 2
+            f"queue {asked!r} is ambiguous: {listed}", f"队列 {asked!r} 可能是：{listed}", 2
         )
     raise Trouble(
-        f"there is no queue {asked!r}; there are: {listed}",
+        f"no such queue: {asked!r}; available: {listed}",
         f"没有队列 {asked!r}；现有：{listed}",
         2,
     )

@@ -1,4 +1,4 @@
-"""`sacct`: jobs of the past and present, in Slurm's columns."""
+"""`sacct`: past and current jobs, in Slurm's columns."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def sacct(words: list[str]) -> int:
 
 
 def _columns(text: str) -> list[tuple[str, int, bool]]:
-    """(name, width, to the left) of `JobID%-20,State`."""
+    """(name, width, left-aligned) from `JobID%-20,State`."""
     found = []
     for part in text.split(","):
         name, _, size = part.strip().partition("%")

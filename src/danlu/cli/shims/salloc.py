@@ -1,4 +1,4 @@
-"""`salloc`: a shell (or a command) on the first node of an allocation, where srun uses them all."""
+"""`salloc`: a shell (or command) on the first node of an allocation, where srun uses all nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sbatch`: queues a script and says its number."""
+"""`sbatch`: queues a script and prints its number."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _with_name(offers: str, name: str) -> str:
 
 
 def _script(flags: Flags) -> tuple[str, str, list[str]]:
-    """The job's name where nothing gives one, the text, and the script's arguments."""
+    """The default job name, the script's text, and its arguments."""
     if flags.has("wrap"):
         if flags.words:
             raise Trouble("Script arguments not permitted with --wrap option", "--wrap 不能带脚本")

@@ -1,4 +1,4 @@
-"""`scancel`: stops jobs by number or by what they are."""
+"""`scancel`: stops jobs by number or by filter."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def scancel(words: list[str]) -> int:
     signal = flags.get("signal").upper().removeprefix("SIG")
     if signal not in ("", "TERM", "15", "KILL", "9", "INT", "2"):
         raise Trouble(
-            f"signal {signal} cannot be sent to a job; only TERM, INT and KILL end one",
+            f"signal {signal} cannot be sent to a job; only TERM, INT and KILL are supported",
             f"不能向任务发送信号 {signal}；只能用 TERM、INT、KILL 结束任务",
         )
     client = slurm.client()
@@ -108,7 +108,7 @@ def _named(client: Any, asked: list[str], flags: Flags) -> list[tuple[str, Any]]
 def _filtered(client: Any, flags: Flags) -> list[tuple[str, Any]]:
     filters = _filters(flags, client)
     if "owner" not in filters:
-        # As for anybody who is not root: one's own.
+        # As for any user but root: only one's own jobs.
         filters["owner"] = [client.whoami()["user"]]
     jobs = client.iter_jobs(active=True)
     return [(slurm.number(job), job) for job in jobs if _fits(job, filters)]

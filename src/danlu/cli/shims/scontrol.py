@@ -1,4 +1,4 @@
-"""`scontrol`: shows jobs, nodes and queues; holds, releases and runs again."""
+"""`scontrol`: shows jobs, nodes and queues; hold, release, requeue."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scontrol(words: list[str]) -> int:
         return 0
     if not flags.words:
         raise Trouble(
-            "write what to do: show job|node|partition, hold, release or requeue",
+            "nothing to do; use show job|node|partition, hold, release or requeue",
             "请写要做什么：show job|node|partition、hold、release、requeue",
         )
     verb, *rest = flags.words
@@ -54,7 +54,7 @@ def scontrol(words: list[str]) -> int:
         sys.stdout.write("Slurmctld(primary) at danlu is UP\n")
         return 0
     raise Trouble(
-        f"{verb} is not done here; known: show, hold, release, requeue, ping",
+        f"{verb} is not supported; available: show, hold, release, requeue, ping",
         f"这里不支持 {verb}；可用：show、hold、release、requeue、ping",
     )
 
@@ -196,11 +196,11 @@ def _act(verb: str, words: list[str]) -> int:
 
 
 def _requeued(client: Any, ref: str, held: bool) -> Any:
-    """Once more under a new number; what runs is ended first, as Slurm does it."""
+    """Submits it again under a new number; a running job is ended first, as in Slurm."""
     state = client.show(ref)["state"]
     if state == "queued":
         raise Trouble(f"Job {ref} is pending execution already", f"任务 {ref} 已在排队")
     if state in ("starting", "running", "stopping"):
         client.stop(ref)
-        client.wait(ref)  # what it still saves must be there for the next one
+        client.wait(ref)  # what it still saves must be there for the next run
     return client.submit({**client.spec(ref), "held": True}) if held else client.rerun(ref)

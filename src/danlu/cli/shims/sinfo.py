@@ -174,9 +174,9 @@ def state(node: dict[str, Any]) -> str:
     if node.get("drained"):
         return "drained"
     used = node["cpus"] - node["cpus_free"]
-    cards = node.get("gpus") or []
-    busy = sum(card["state"] == "used" for card in cards)
-    if cards and busy == len(cards):
+    gpus = node.get("gpus") or []
+    busy = sum(gpu["state"] == "used" for gpu in gpus)
+    if gpus and busy == len(gpus):
         return "allocated"
     if used <= 0 and not busy:
         return "idle"
@@ -228,9 +228,9 @@ def value(letter: str, queue: str, nodes: list[dict[str, Any]]) -> str:
 
 def gres(node: dict[str, Any], used: bool = False) -> str:
     counts: dict[str, int] = {}
-    for card in node.get("gpus") or []:
-        model = str(card["model"]).replace(" ", "_")
-        counts[model] = counts.get(model, 0) + int(not used or card["state"] == "used")
+    for gpu in node.get("gpus") or []:
+        model = str(gpu["model"]).replace(" ", "_")
+        counts[model] = counts.get(model, 0) + int(not used or gpu["state"] == "used")
     return ",".join(f"gpu:{model}:{count}" for model, count in counts.items()) or "(null)"
 
 

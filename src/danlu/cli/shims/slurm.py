@@ -1,4 +1,4 @@
-"""What the Slurm commands share: states, times and job numbers in Slurm's words."""
+"""Shared by the Slurm commands: states, times and job numbers in Slurm's format."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def state_names(text: list[str]) -> set[str]:
 
 
 def number(job: Job) -> str:
-    """123, or 123_4 for an element of the array that began as 123."""
+    """123, or 123_4 for an element of array 123."""
     if job.get("array_index") is None:
         return str(job["seq"])
     return f"{array_number(job)}_{job['array_index']}"

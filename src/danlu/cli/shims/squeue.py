@@ -1,4 +1,4 @@
-"""`squeue`: jobs that wait or run, in Slurm's columns."""
+"""`squeue`: waiting and running jobs, in Slurm's columns."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def long_pieces(text: str, words: dict[str, str], width: int = 20) -> list[field
 
 
 def chosen(client: Any, flags: Flags) -> list[dict[str, Any]]:
-    """The jobs the options name; without any, all that have not ended."""
+    """The jobs selected by the options; by default all that have not ended."""
     wanted = slurm.state_names(flags.items("states"))
     asked = [*flags.items("jobs"), *flags.items("job")]
     if asked:
@@ -97,7 +97,7 @@ def _by_number(client: Any, asked: list[str]) -> list[dict[str, Any]]:
 
 
 def elements(client: Any, ref: str) -> list[dict[str, Any]]:
-    """A job, or all elements of the array it is the number of."""
+    """A job, or all elements of the array with this number."""
     job = client.show(ref)
     if job.get("array_index") is None or "_" in ref or array_of(job) != job["seq"]:
         return [job]
@@ -110,7 +110,7 @@ def array_of(job: dict[str, Any]) -> int:
 
 
 def _sorted(jobs: list[dict[str, Any]], order: str) -> list[dict[str, Any]]:
-    # Waiting ones first, then by number, as squeue does.
+    # Waiting jobs first, then by number, like squeue.
     jobs = sorted(jobs, key=lambda job: int(job["seq"]))
     if order in ("-i", "-jobid"):
         return jobs[::-1]
@@ -120,7 +120,7 @@ def _sorted(jobs: list[dict[str, Any]], order: str) -> list[dict[str, Any]]:
 
 
 class Row:
-    """One job's fields; what needs another question to the server is asked when it is shown."""
+    """The fields of a job; those that need another request are fetched when shown."""
 
     def __init__(self, client: Any, job: dict[str, Any]) -> None:
         self._client = client

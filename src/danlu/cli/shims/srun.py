@@ -1,4 +1,4 @@
-"""`srun` outside a job: asks for resources, runs the command there, and stays with it."""
+"""`srun` outside a job: allocates resources, runs the command there, and follows it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 
 from danlu.cli.shims.submitting import query, table, write_notes
 from danlu.cli.shims.trouble import Trouble
+from danlu.steps.slurm_options import FLAGS_OF_STEPS, VALUED_OF_STEPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,21 +15,11 @@ if TYPE_CHECKING:
 
     from danlu.cli.shims.flags import Flags
 
-VALUED = {"relative": "r", "threads": "T", "het-group": "", "bcast": "", "jobid": ""}
-MORE_FLAGS = {
-    "allocate": "",
-    "disable-status": "X",
-    "exact": "",
-    "interactive": "",
-    "label": "l",
-    "multi-prog": "",
-    "overlap": "",
-    "preserve-env": "E",
-    "pty": "",
-    "unbuffered": "u",
-    "whole": "",
-    "wait": "",
-}
+VALUED = ("relative", "threads", "het-group", "bcast", "jobid")
+MORE_FLAGS = (
+    *("allocate", "disable-status", "exact", "interactive", "label", "multi-prog", "overlap"),
+    *("preserve-env", "pty", "unbuffered", "whole"),
+)
 SPREADS = ("ntasks", "nodes", "ntasks-per-node")
 
 
@@ -46,11 +37,14 @@ def srun(words: list[str]) -> int:
 
 
 def options() -> Any:
-    return table({**VALUED, "kill-on-bad-exit": "", "immediate": "", "wait-time": ""}, MORE_FLAGS)
+    valued = {name: VALUED_OF_STEPS[name] for name in VALUED}
+    flags = {name: FLAGS_OF_STEPS[name] for name in MORE_FLAGS}
+    more = {"kill-on-bad-exit": "", "immediate": "", "wait-time": ""}
+    return table({**valued, **more}, {**flags, "wait": ""})
 
 
 def in_foreground(name: str, flags: Flags, command: list[str]) -> int:
-    """Queues a job made of options and a command, and stays until it ends."""
+    """Queues a job made from options and a command, and follows it until it ends."""
     from danlu.cli.commands.run import attend, stdin_kind
     from danlu.cli.options import parse
     from danlu.cli.registry import COMMON, find
@@ -62,10 +56,10 @@ def in_foreground(name: str, flags: Flags, command: list[str]) -> int:
     pty = flags.has("pty")
     args = parse(run, ["--tty" if pty and sys.stdin.isatty() else "--no-tty", "--", "x"], COMMON)
     stdin = stdin_kind(args)
-    # salloc leaves it to its command to start tasks; srun starts them.
+    # salloc leaves starting tasks to its command; srun starts them.
     several = name == "srun" and any(flags.get(option, "1") != "1" for option in SPREADS)
     words = ["srun", *_layout(flags), "--", *command] if several else command
-    # What is typed goes to one process: the one the platform starts.
+    # Input goes to one process: the one the platform starts.
     keys: dict[str, Any] = {"stdin": stdin, "files": {}}
     if stdin == "tty" and "TERM" in os.environ:
         keys["env"] = {"TERM": os.environ["TERM"]}
@@ -78,7 +72,7 @@ def in_foreground(name: str, flags: Flags, command: list[str]) -> int:
         write_notes(name, answer)
     if name == "salloc":
         sys.stderr.write(f"salloc: Granted job allocation {answer['jobs'][0]['seq']}\n")
-    # The other nodes only wait for the srun inside, which brings their output along.
+    # The other nodes only wait for the srun inside, which also brings their output.
     code = attend(session, args, answer["jobs"], stdin, PATIENCE, first=True)
     if name == "salloc":
         sys.stderr.write(f"salloc: Relinquishing job allocation {answer['jobs'][0]['seq']}\n")
@@ -86,7 +80,7 @@ def in_foreground(name: str, flags: Flags, command: list[str]) -> int:
 
 
 def _quoted(words: list[str]) -> str:
-    """For a shell; shlex would cost more than all the rest."""
+    """Quotes for a shell; importing shlex would cost more than all the rest."""
     return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
 
 
@@ -97,7 +91,7 @@ def _name(command: list[str]) -> str:
 
 
 def _layout(flags: Flags) -> list[str]:
-    """What the srun inside must know to start the same tasks."""
+    """What the inner srun must know to start the same tasks."""
     found = []
     for option in (*SPREADS, "cpus-per-task", "gpus-per-task", "relative"):
         if flags.has(option):

@@ -1,4 +1,4 @@
-"""What sbatch, srun and salloc share: the job as Slurm's options ask for it, sent to the server."""
+"""Shared by sbatch, srun and salloc: builds a job from Slurm's options and submits it."""
 
 from __future__ import annotations
 
@@ -7,127 +7,19 @@ import sys
 
 from danlu.cli.shims.flags import Flags, Table
 from danlu.cli.shims.trouble import say
+from danlu.steps import slurm_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-VALUED = {
-    "account": "A",
-    "acctg-freq": "",
-    "array": "a",
-    "batch": "",
-    "bb": "",
-    "begin": "b",
-    "chdir": "D",
-    "clusters": "M",
-    "comment": "",
-    "constraint": "C",
-    "container": "",
-    "container-env": "",
-    "container-image": "",
-    "container-mounts": "",
-    "container-name": "",
-    "container-save": "",
-    "container-workdir": "",
-    "core-spec": "S",
-    "cores-per-socket": "",
-    "cpu-bind": "",
-    "cpu-freq": "",
-    "cpus-per-gpu": "",
-    "cpus-per-task": "c",
-    "deadline": "",
-    "dependency": "d",
-    "distribution": "m",
-    "error": "e",
-    "exclude": "x",
-    "export": "",
-    "extra-node-info": "B",
-    "gid": "",
-    "gpu-bind": "",
-    "gpu-freq": "",
-    "gpus": "G",
-    "gpus-per-node": "",
-    "gpus-per-socket": "",
-    "gpus-per-task": "",
-    "gres": "",
-    "gres-flags": "",
-    "hint": "",
-    "input": "i",
-    "job-name": "J",
-    "licenses": "L",
-    "mail-type": "",
-    "mail-user": "",
-    "mem": "",
-    "mem-bind": "",
-    "mem-per-cpu": "",
-    "mem-per-gpu": "",
-    "mincpus": "",
-    "mpi": "",
-    "network": "",
-    "nodefile": "F",
-    "nodelist": "w",
-    "nodes": "N",
-    "ntasks": "n",
-    "ntasks-per-core": "",
-    "ntasks-per-gpu": "",
-    "ntasks-per-node": "",
-    "ntasks-per-socket": "",
-    "open-mode": "",
-    "output": "o",
-    "partition": "p",
-    "priority": "",
-    "profile": "",
-    "qos": "q",
-    "reservation": "",
-    "signal": "",
-    "sockets-per-node": "",
-    "switches": "",
-    "threads-per-core": "",
-    "time": "t",
-    "time-min": "",
-    "tmp": "",
-    "uid": "",
-    "wait-all-nodes": "",
-    "wckey": "",
-    "wrap": "",
-}
+VALUED = {**slurm_options.VALUED, **slurm_options.VALUED_OF_JOBS}
+OPTIONAL = (*slurm_options.OPTIONAL, *slurm_options.OPTIONAL_OF_JOBS)
 FLAGS = {
-    "container-entrypoint": "",
-    "container-mount-home": "",
-    "container-readonly": "",
-    "container-remap-root": "",
-    "container-writable": "",
-    "contiguous": "",
-    "help": "h",
-    "hold": "H",
-    "ignore-pbs": "",
-    "no-container-entrypoint": "",
-    "no-container-mount-home": "",
-    "no-container-remap-root": "",
-    "no-requeue": "",
-    "overcommit": "O",
-    "oversubscribe": "s",
-    "parsable": "",
-    "quiet": "Q",
-    "requeue": "",
-    "share": "",
-    "spread-job": "",
-    "test-only": "",
-    "use-min-nodes": "",
-    "verbose": "v",
-    "version": "V",
-    "wait": "W",
+    name: short
+    for name, short in {**slurm_options.FLAGS, **slurm_options.FLAGS_OF_JOBS}.items()
+    if name not in OPTIONAL
 }
-OPTIONAL = (
-    "exclusive",
-    "get-user-env",
-    "nice",
-    "propagate",
-    "kill-on-invalid-dep",
-    "no-kill",
-    "x11",
-)
 _OURS = ("parsable", "wait", "test-only", "quiet", "verbose", "wrap", "mpi", "label", "pty")
 
 
@@ -136,7 +28,7 @@ def table(valued: dict[str, str] | None = None, flags: dict[str, str] | None = N
 
 
 def environment(flags: Flags) -> dict[str, str]:
-    """What goes along: everything, as sbatch does, unless --export says otherwise."""
+    """The environment to pass: all of it, as sbatch does, unless --export says otherwise."""
     from danlu.cli.jobflags import carried_environment
 
     every = {
@@ -154,7 +46,7 @@ def environment(flags: Flags) -> dict[str, str]:
 
 
 def query(flags: Flags, arguments: list[str], **keys: Any) -> dict[str, Any]:
-    """How the server is to read the script."""
+    """How the server should read the script."""
     from danlu.sdk.fastjson import dumps
     from danlu.sdk.ids import uuid7
 
@@ -169,7 +61,7 @@ def query(flags: Flags, arguments: list[str], **keys: Any) -> dict[str, Any]:
 
 
 def _passed_on(flags: Flags) -> list[str]:
-    """Options the server reads; those of the command itself stay here."""
+    """Options for the server; those of the command itself are not passed on."""
     found: list[str] = []
     for name in (*VALUED, *OPTIONAL, *FLAGS):
         if name in _OURS or not flags.has(name):

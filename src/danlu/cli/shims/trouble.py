@@ -1,4 +1,4 @@
-"""Failures of foreign commands, told the way those commands tell them: `name: error: ...`."""
+"""Failures of foreign commands, in their own style: `name: error: ...`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Trouble(Exception):
-    """What stops a command; `en` and `zh` say it."""
+    """A failure of a command."""
 
     def __init__(self, en: str, zh: str, code: int = 1) -> None:
         super().__init__(en)
@@ -44,12 +44,12 @@ def explain(name: str, error: BaseException) -> int:
         return refused(name, error)
     from danlu.cli import failure
 
-    # Everything else is what any command of Danlu may meet.
+    # Everything else can happen to any Danlu command.
     return failure.explain(error)
 
 
 def refused(name: str, error: ApiError) -> int:
-    """The server's refusal, with the lines it speaks of."""
+    """The server's error, with the lines it refers to."""
     from danlu.cli.texts import pick
 
     say(name, f"error: {pick(error, 'message')}")

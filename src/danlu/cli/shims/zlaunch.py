@@ -1,4 +1,4 @@
-"""`zlaunch -q QUEUE --gpu=N -- COMMAND`: a command on N cards, in the foreground."""
+"""`zlaunch -q QUEUE --gpu=N -- COMMAND`: runs a command on N GPUs, in the foreground."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def zlaunch(words: list[str]) -> int:
         return 0
     if flags.has("help") or not flags.words:
         raise Trouble(
-            "write: zlaunch -q QUEUE --gpu=N -- COMMAND", "写法：zlaunch -q 队列 --gpu=N -- 命令", 2
+            "usage: zlaunch -q QUEUE --gpu=N -- COMMAND", "写法：zlaunch -q 队列 --gpu=N -- 命令", 2
         )
     gpus = _number(flags.get("gpu", "0"), "--gpu")
     cpus = _number(flags.get("cpu"), "--cpu") if flags.has("cpu") else CPUS

@@ -1,4 +1,4 @@
-"""What is known of each attempt: read from its folder, kept fresh by its keepers' ends."""
+"""The state of each attempt, read from its folder."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ class Task:
     node: str
     pid: int = 0
     start: int = 0
-    watch: int = -1  # a pidfd, where one could be had
+    watch: int = -1  # a pidfd, if available
     tidy: bool = False  # its keeper left nothing behind
-    container: str = ""  # the name of the one it runs in
+    container: str = ""  # name of its container
+    gpus: tuple[int, ...] = ()  # indexes on its node
+    shared: bool = False  # it has only a share of each
     seen: TaskSeen = field(init=False)
 
     def __post_init__(self) -> None:
@@ -40,9 +42,10 @@ class Attempt:
     job_id: str
     tasks: list[Task]
     ports: list[int]
+    installation: str = ""
 
     def view(self) -> Seen:
-        return Seen(self.id, tuple(task.seen for task in self.tasks))
+        return Seen(self.id, tuple(task.seen for task in self.tasks), self.id, self.installation)
 
     @property
     def ended(self) -> bool:
@@ -50,22 +53,29 @@ class Attempt:
 
 
 def load(folder: str) -> Attempt | None:
-    """An attempt as its folder tells. None: there is none, or it was fenced as a whole."""
+    """Reads an attempt from its folder. None: it does not exist or was fenced off."""
     try:
         with open(f"{folder}/gang", encoding="utf-8") as file:
             gang = json.load(file)
     except (OSError, ValueError):
         return None
     tasks = [
-        Task(index, str(task["node"]), container=str(task.get("container", "")))
+        Task(
+            index,
+            str(task["node"]),
+            container=str(task.get("container", "")),
+            gpus=tuple(task.get("gpus", ())),
+            shared=bool(task.get("shared")),
+        )
         for index, task in enumerate(gang["tasks"])
     ]
     ports = [int(port) for task in gang["tasks"] for port in task["ports"]]
-    return Attempt(os.path.basename(folder), folder, str(gang["job"]), tasks, ports)
+    name, owner = os.path.basename(folder), str(gang.get("installation", ""))
+    return Attempt(name, folder, str(gang["job"]), tasks, ports, owner)
 
 
 def read_claim(folder: str, task: int) -> tuple[dict[str, Any], dict[str, Any] | None] | None:
-    """(claim, status) of a task; None when nobody claimed it."""
+    """(claim, status) of a task; None if it was never claimed."""
     try:
         fd = os.open(record.claim_path(folder, task), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -82,18 +92,18 @@ def alive(pid: int, start: int) -> bool:
 
 
 def look(attempt: Attempt, task: Task, boot: str) -> TaskSeen:
-    """Where a task is now."""
+    """The current phase of a task."""
     found = read_claim(attempt.folder, task.index)
     if found is None:
         return _unclaimed(attempt, task)
     claim, status = found
     restarted = claim["boot"] != boot
-    # Of another boot nothing can be alive, whoever has that pid now.
+    # Nothing survives a reboot: the pid now belongs to another process.
     task.pid, task.start = (0, 0) if restarted else (int(claim["pid"]), int(claim["start"]))
     if status is None and alive(task.pid, task.start):
         return TaskSeen(task.index, Phase.RUNNING, task.node, started_at=claim["at"])
     if status is None:
-        # It may have ended between the two looks.
+        # It may have ended between the two checks.
         found = read_claim(attempt.folder, task.index)
         status = found[1] if found else None
     if status is not None:
@@ -104,7 +114,7 @@ def look(attempt: Attempt, task: Task, boot: str) -> TaskSeen:
         Phase.LOST,
         task.node,
         hint="machine_restarted" if restarted else "",
-        detail="the machine restarted" if restarted else "its keeper was ended from outside",
+        detail="the machine restarted" if restarted else "its keeper was killed",
         started_at=claim["at"],
     )
 

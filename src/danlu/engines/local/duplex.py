@@ -1,4 +1,4 @@
-"""Conversations with processes of a task: through its keeper, or to one of its ports."""
+"""Connections to a task: to its processes through its keeper, or to one of its ports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class KeeperDuplex:
             kind, length = frames.HEAD.unpack(head)
             body = await self._reader.readexactly(length)
         except (asyncio.IncompleteReadError, ConnectionError):
-            self._ended = True  # the task ended, and this with it
+            self._ended = True  # the task has ended
             return None
         if kind in _STREAMS:
             return _STREAMS[kind], body
@@ -109,7 +109,7 @@ async def to_keeper(folder: str, task: int, kind: bytes, ask: dict[str, Any]) ->
     conn = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     conn.setblocking(False)
     try:
-        # By its folder's descriptor: a socket's path may be 108 bytes at most.
+        # By the folder's descriptor: socket paths are limited to 108 bytes.
         conn.connect(f"/proc/self/fd/{where}/{task}.sock")
     except OSError:
         conn.close()
@@ -126,7 +126,9 @@ async def to_port(address: str, port: int) -> PortDuplex:
     try:
         return PortDuplex(*await asyncio.open_connection(address, port))
     except OSError as error:
-        raise Refused(f"nothing listens on port {port} of the task: {error.strerror}") from error
+        raise Refused(
+            f"nothing is listening on port {port} of the task: {error.strerror}"
+        ) from error
 
 
 def _clamp(size: int) -> int:

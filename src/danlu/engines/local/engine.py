@@ -1,4 +1,4 @@
-"""The local engine's process runtime: this machine, Danlu places, tasks outlive the server."""
+"""The local engine: tasks run on this machine, Danlu places them, they outlive the server."""
 
 from __future__ import annotations
 
@@ -7,57 +7,70 @@ import contextlib
 import hashlib
 import os
 import resource
+import shutil
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from danlu.engines.api import (
+    NOTHING,
+    Disk,
     Duplex,
     GpuInfo,
     ImageProgress,
     Inventory,
     Launch,
+    LogFile,
     NodeInfo,
     Observation,
     Placer,
     Plan,
-    Ports,
     Refused,
     Seen,
     TaskRef,
     Tty,
     Unreachable,
-    Usage,
+    UsageReport,
 )
-from danlu.engines.local import gpus, leftovers, usage
+from danlu.engines.local import gpu_nodes, gpus, leftovers
 from danlu.engines.local.attempts import Attempt, Task, read_claim
 from danlu.engines.local.check import Abilities, abilities_of
-from danlu.engines.local.config import LocalConfig, NodeConfig, machine_cpus, machine_memory
+from danlu.engines.local.config import (
+    LocalConfig,
+    NodeConfig,
+    machine_cpus,
+    machine_memory,
+    usual_pids,
+)
 from danlu.engines.local.container.runtimes import Search
 from danlu.engines.local.container.service import Containers
 from danlu.engines.local.duplex import to_keeper, to_port
 from danlu.engines.local.keeper import cgroup, frames, linux, record
 from danlu.engines.local.launching import Launcher
-from danlu.engines.local.link import Spawner
+from danlu.engines.local.link import SpawnerClient
 from danlu.engines.local.logs import Growth, LogFiles
 from danlu.engines.local.names import Names
+from danlu.engines.local.nvml import Watch
 from danlu.engines.local.observe import Watcher
-from danlu.engines.local.plan import Ground, make_plan
+from danlu.engines.local.plan import PlanContext, make_plan
 from danlu.engines.local.ports import PortLeases
+from danlu.engines.local.usage import Kept, Meter, Nodes
+from danlu.spec.text import Text
+from danlu.spec.ties import KEPT_BY_THE_SYSTEM, OPEN_ALL_THE_SAME
 
-_TALK_PATIENCE = 2.0  # seconds a keeper that was just started has until it listens
-_STOP_PATIENCE = 20.0  # seconds over the grace after which the keeper itself is killed
-_LAST_MOMENTS = 30  # hundredths of a second that keepers without a task have to go
+_TALK_PATIENCE = 2.0  # seconds until a new keeper must be listening
+_STOP_PATIENCE = 20.0  # seconds beyond the grace period before the keeper itself is killed
+_LAST_MOMENTS = 30  # hundredths of a second for idle keepers to exit
 
 
 class LocalEngine:
-    name = "local"
     placer = Placer.DANLU
 
-    def __init__(self, config: LocalConfig) -> None:
+    def __init__(self, config: LocalConfig, name: str = "local") -> None:
+        self.name = name
         data = config.data.resolve()
         self.abilities = Abilities()
         self._config = replace(config, data=data)
@@ -72,19 +85,23 @@ class LocalEngine:
             "reserve": config.reserve,
             "linger": config.linger,
             "hide": [str(path.resolve()) for path in (data, *config.hide)],
+            "devices": list(config.devices),
+            "seccomp": config.seccomp,
+            "kept": {"below": KEPT_BY_THE_SYSTEM, "open_below": OPEN_ALL_THE_SAME},
         }
         self._watcher = Watcher(linux.boot_id(), self._lost)
-        self._spawner = Spawner(hello, self._watcher.ended)
-        self.ports: Ports = PortLeases(config.port_range)
+        self._spawner = SpawnerClient(hello, self._watcher.ended)
+        self.ports = PortLeases(config.port_range)
         self._logs = LogFiles(data)
         self._names = Names(data)
         self._growth = Growth()
         self._nodes: tuple[NodeConfig, ...] = config.nodes
         self._real: tuple[GpuInfo, ...] = ()
-        self._ground: Ground | None = None
+        self._plan_context: PlanContext | None = None
+        self._meter: Meter | None = None
         self._containers = Containers(self._config, self._tag)
         outside = {"userns": "off", "cgroups": "off", "reserve": 0, "lock": "outside.lock"}
-        self._outside = Spawner(hello | outside, self._watcher.ended)
+        self._outside = SpawnerClient(hello | outside, self._watcher.ended)
         self._launcher = Launcher(self._run, self._spawner_for, self._watcher, self.ports)
 
     # -- life ---------------------------------------------------------------------------------
@@ -97,22 +114,25 @@ class LocalEngine:
         self._real = await asyncio.to_thread(gpus.detect)
         if not self._nodes:
             name = socket.gethostname().split(".")[0] or "local"
-            cards = tuple((card.model, 1) for card in self._real)
-            self._nodes = (NodeConfig(name, machine_cpus(), machine_memory(), cards),)
+            detected = tuple((gpu.model, 1) for gpu in self._real)
+            self._nodes = (NodeConfig(name, machine_cpus(), machine_memory(), detected),)
         declared = any(node.gpus for node in self._nodes)
         source = "nvml" if self._real else "declared" if declared else "none"
         self.abilities = abilities_of(found, source)
         if self._config.identities:
-            # Without a view of their own, users go through the data folder to what is theirs.
+            # Without mount namespaces users reach their own files through the data folder.
             self._config.data.chmod(0o700 if self.abilities.namespaces else 0o711)
-        self._ground = Ground(
+        self._plan_context = PlanContext(
             self._config,
             self.abilities,
             {node.name: node.address for node in self._nodes},
             gpus.physical(self._nodes, self._real),
             self._tag,
-            tuple(str(card.index) for card in self._real),
+            tuple(str(gpu.index) for gpu in self._real),
+            pids=self._config.pids or usual_pids(),
+            gpu_nodes=await asyncio.to_thread(gpu_nodes.find, len(self._real)),
         )
+        self._meter = Meter(self._measured(), Watch() if self._real else None)
         await self._look_for_containers()
         self._growth.start()
         self._launcher.adopt_all()
@@ -124,8 +144,10 @@ class LocalEngine:
         await self._spawner.close()
         await self._outside.close()
         await self._containers.close()
+        if self._meter is not None:
+            self._meter.close()
         bases = list(self.abilities.cgroup_bases)
-        for _ in range(_LAST_MOMENTS):  # keepers that wait go when their spawner has gone
+        for _ in range(_LAST_MOMENTS):  # idle keepers exit after their spawner
             if cgroup.remove_spares(bases):
                 break
             await asyncio.sleep(0.01)
@@ -138,54 +160,75 @@ class LocalEngine:
         return Inventory(
             tuple(self._node_info(node) for node in self._nodes),
             search.runtime is not None,
-            search.en,
-            search.zh,
+            search.missing,
         )
+
+    async def disk(self) -> Disk | None:
+        data = self._config.data
+        usage = shutil.disk_usage(data)
+        return Disk(usage.free, str(data), usage.total)
+
+    async def missing_folders(self, node: str, folders: Sequence[str]) -> tuple[str, ...]:
+        return missing(folders)  # inline: faster than a thread hop per launch
 
     @property
     def runtime_search(self) -> Search:
-        """Which container runtime there is, or why there is none."""
+        """The container runtime, or why there is none."""
         return self._containers.search
 
     async def _look_for_containers(self, soon: bool = False) -> None:
         await self._containers.look(*((1.0,) if soon else ()))
         search = self._containers.search
-        self._ground = replace(self._grounded(), runtime=search.runtime, runtime_missing=search.en)
+        self._plan_context = replace(
+            self._planning(), runtime=search.runtime, runtime_missing=search.missing.en
+        )
 
     def _node_info(self, node: NodeConfig) -> NodeInfo:
-        cards = gpus.declared(node)
-        first = self._grounded().first_card.get(node.name)
+        shown = gpus.declared(node)
+        first = self._planning().first_gpu.get(node.name)
         if first is not None:
-            cards = tuple(
-                GpuInfo(card.index, card.model, real.uuid, real.memory, real.healthy, real.note)
-                for card, real in zip(cards, self._real[first:], strict=False)
+            shown = tuple(
+                GpuInfo(gpu.index, gpu.model, real.uuid, real.memory, real.healthy, real.note)
+                for gpu, real in zip(shown, self._real[first:], strict=False)
             )
-        return NodeInfo(node.name, node.cpus, node.memory, cards, node.address, labels=node.labels)
+        return NodeInfo(node.name, node.cpus, node.memory, shown, node.address, labels=node.labels)
 
-    def _grounded(self) -> Ground:
-        if self._ground is None:
-            raise Unreachable("the local engine was not started")
-        return self._ground
+    def _measured(self) -> Nodes:
+        """The real GPUs of each node; declared ones without hardware cannot be measured."""
+        first = self._planning().first_gpu
+        real: dict[str, tuple[int, ...]] = {}
+        for node in self._nodes:
+            count = sum(count for _, count in node.gpus)
+            start = first.get(node.name)
+            real[node.name] = () if start is None else tuple(range(start, start + count))
+        return Nodes(str(self._config.data), real)
+
+    def _planning(self) -> PlanContext:
+        if self._plan_context is None:
+            raise Unreachable("the local engine has not been started")
+        return self._plan_context
 
     # -- launching ----------------------------------------------------------------------------
 
     def plan(self, launch: Launch) -> Plan:
-        return make_plan(launch, self._grounded())
+        return make_plan(launch, self._planning())
 
-    async def launch(self, launch: Launch, plan: Plan) -> str:
+    async def launch(self, launch: Launch, plan: Plan) -> Seen:
         self._names.write(launch.identity)
         return await self._launcher.launch(launch, plan)
 
-    def _spawner_for(self, launch: Launch) -> Spawner:
-        """From inside a user namespace nobody gets into a container's."""
+    def _spawner_for(self, launch: Launch) -> SpawnerClient:
+        """A keeper inside a user namespace cannot enter a container's namespaces."""
         contained = any(task.image is not None for task in launch.tasks)
         boxed = self.abilities.namespaces_how == "user"
         return self._outside if contained and boxed else self._spawner
 
-    def image_problem(self, image: str) -> tuple[str, str] | None:
+    def image_problem(self, image: str) -> Text | None:
         return self._containers.problem(image)
 
-    async def prepare_image(self, image: str, progress: Callable[[ImageProgress], None]) -> None:
+    async def prepare_image(
+        self, node: str, image: str, progress: Callable[[ImageProgress], None]
+    ) -> None:
         await self._look_for_containers(soon=True)
         await self._containers.prepare(image, progress)
 
@@ -194,27 +237,31 @@ class LocalEngine:
 
     # -- observing ----------------------------------------------------------------------------
 
-    async def observe(self, cursor: str | None) -> Observation:
+    async def observe(self, cursor: str | None, known: Mapping[str, str] = NOTHING) -> Observation:
         if cursor is None:
             self._launcher.adopt_all()
-        return self._watcher.observe(cursor)
+        # Every launched attempt has a folder: without one it is gone.
+        busy = self._launcher.busy
+        gone = [id for id in known if id not in busy and self._launcher.known(id) is None]
+        found = self._watcher.observe(cursor)
+        return replace(found, scope=found.scope.union(gone)) if gone else found
 
     def changes(self) -> AsyncIterator[None]:
         return self._watcher.changes()
 
     def _lost(self, attempt: Attempt, task: Task) -> None:
-        """Its keeper is gone: end what it kept, before somebody else gets its cards."""
+        """The keeper is gone: end the task's processes before its GPUs are given to another."""
         found = read_claim(attempt.folder, task.index)
         if found is None:
             return
         self._containers.remove(task.container)
         cgroup.end(list(found[0]["cgroups"]))
         if not found[0]["namespaces"]:
-            leftovers.end_marked(self._tag, (), only=attempt.id)
+            leftovers.end_marked(self._tag, frozenset, only=attempt.id)
 
     # -- ending -------------------------------------------------------------------------------
 
-    async def stop(self, attempt_id: str, grace: float) -> None:
+    async def stop(self, attempt_id: str, grace: float, handle: str = "") -> None:
         attempt = self._launcher.known(attempt_id)
         if attempt is None:
             return
@@ -227,7 +274,7 @@ class LocalEngine:
         loop.call_later(max(0.0, grace) + _STOP_PATIENCE, self._insist, attempt)
 
     def _order(self, attempt: Attempt, task: Task, grace: float) -> bool:
-        """Write the order into the task's record, then wake its keeper."""
+        """Writes the stop order to the task's record, then wakes its keeper."""
         if record.fence(attempt.folder, task.index):
             return False
         try:
@@ -241,38 +288,47 @@ class LocalEngine:
         return self._watcher.signal(task, signal.SIGTERM)
 
     def _insist(self, attempt: Attempt) -> None:
-        """A keeper that does not follow its order (stopped, or stuck) goes with its task."""
+        """Kills keepers that did not follow a stop order, and their tasks with them."""
         for task in attempt.tasks:
             if not task.ended:
-                # Look first: a keeper that has done with this task may have the next one.
+                # Check first: the keeper may have moved on to another task.
                 self._watcher.refresh(attempt, task)
             if not task.ended:
                 self._watcher.signal(task, signal.SIGKILL)
 
-    async def forget(self, attempt_id: str) -> None:
+    async def forget(self, attempt_id: str, handle: str = "") -> None:
         attempt = self._launcher.known(attempt_id)
         if attempt is not None:
             self._insist(attempt)
             self._containers.discard([task.container for task in attempt.tasks if task.container])
         self._watcher.drop(attempt_id)
-        self.ports.free(attempt_id)
+        self.ports.drop(attempt_id)
         tidy = attempt is not None and all(task.tidy for task in attempt.tasks)
         self._launcher.dispose(attempt_id, tidy)
 
-    async def sweep(self, live: frozenset[str]) -> int:
+    async def sweep(self, live: Callable[[], frozenset[str]], installation: str = "") -> int:
         count = 0
-        keep = live | self._launcher.busy
         self._launcher.adopt_all()
-        for attempt_id in [name for name in self._watcher.attempts if name not in keep]:
+        others = frozenset(
+            attempt.id
+            for attempt in self._watcher.attempts.values()
+            if installation and attempt.installation not in ("", installation)
+        )
+
+        def keep() -> frozenset[str]:
+            return live().union(self._launcher.busy, others)
+
+        kept = keep()
+        for attempt_id in [name for name in self._watcher.attempts if name not in kept]:
             attempt = self._watcher.attempts[attempt_id]
             count += sum(not task.ended for task in attempt.tasks)
             await self.forget(attempt_id)
-        return count + await asyncio.to_thread(self._sweep_processes, keep)
+        return count + await asyncio.to_thread(self._sweep_processes, keep, installation)
 
-    def _sweep_processes(self, keep: frozenset[str]) -> int:
+    def _sweep_processes(self, keep: Callable[[], frozenset[str]], installation: str) -> int:
         count = leftovers.end_groups(self.abilities.cgroup_bases, keep)
         if not self.abilities.namespaces:
-            count += leftovers.end_marked(self._tag, keep)
+            count += leftovers.end_marked(self._tag, keep, installation=installation)
         count += self._containers.sweep(keep)
         leftovers.remove_drafts(self._run)
         return count
@@ -284,6 +340,9 @@ class LocalEngine:
     ) -> AsyncIterator[bytes]:
         return self._logs.read(task, stream, offset, limit)
 
+    def export_logs(self) -> Iterator[LogFile]:
+        return self._logs.export()
+
     async def log_size(self, task: TaskRef, stream: str) -> int:
         return self._logs.size(task, stream)
 
@@ -292,7 +351,7 @@ class LocalEngine:
         task: TaskRef,
         stream: str,
         offset: int,
-        timeout: float,  # noqa: ASYNC109 - the contract's
+        timeout: float,  # noqa: ASYNC109 - part of the contract
     ) -> bool:
         path = self._logs.path(task, stream)
         change = self._watcher.next_change(task.attempt_id)
@@ -303,7 +362,7 @@ class LocalEngine:
         finally:
             self._watcher.stop_waiting(task.attempt_id, change)
 
-    # -- conversations ------------------------------------------------------------------------
+    # -- connections --------------------------------------------------------------------------
 
     async def attach(self, task: TaskRef) -> Duplex:
         return await self._talk(task, frames.ATTACH, {})
@@ -318,7 +377,7 @@ class LocalEngine:
         attempt = self._launcher.known(task.attempt_id)
         if attempt is None or attempt.tasks[task.task].ended:
             raise Refused(f"task {task.task} is not running")
-        address = self._grounded().addresses.get(attempt.tasks[task.task].node, "127.0.0.1")
+        address = self._planning().addresses.get(attempt.tasks[task.task].node, "127.0.0.1")
         return await to_port(address, port)
 
     async def _talk(self, task: TaskRef, kind: bytes, ask: dict[str, Any]) -> Duplex:
@@ -333,23 +392,45 @@ class LocalEngine:
                     raise
             await asyncio.sleep(0.005)
 
-    async def usage(self) -> Mapping[TaskRef, Usage]:
-        keepers: dict[TaskRef, usage.Kept] = {}
-        for attempt in self._watcher.attempts.values():
-            for task in attempt.tasks:
-                if not task.ended and task.pid:
-                    found = read_claim(attempt.folder, task.index)
-                    claim = found[0] if found else {}
-                    ref = TaskRef(attempt.id, task.index, attempt.job_id)
-                    before = float(claim.get("cpu", 0))
-                    groups = list(claim.get("measured") or claim.get("cgroups", ()))
-                    keepers[ref] = usage.Kept(task.pid, groups, before)
-        return await asyncio.to_thread(usage.measure, keepers)
+    async def usage(self) -> UsageReport:
+        if self._meter is None:
+            raise Unreachable("the local engine has not been started")
+        running = [
+            (attempt, task)
+            for attempt in self._watcher.attempts.values()
+            for task in attempt.tasks
+            if not task.ended and task.pid
+        ]
+        return await asyncio.to_thread(self._measure, self._meter, running)
+
+    def _measure(self, meter: Meter, running: list[tuple[Attempt, Task]]) -> UsageReport:
+        first = self._planning().first_gpu
+        return meter.measure(
+            {
+                TaskRef(attempt.id, task.index, attempt.job_id): _kept(
+                    attempt, task, first.get(task.node)
+                )
+                for attempt, task in running
+            }
+        )
+
+
+def _kept(attempt: Attempt, task: Task, first: int | None) -> Kept:
+    """`first`: offset of its node's GPUs among the real ones; None: they are not real."""
+    found = read_claim(attempt.folder, task.index)
+    claim = found[0] if found else {}
+    groups = list(claim.get("measured") or claim.get("cgroups", ()))
+    gpus = () if first is None else tuple(first + index for index in task.gpus)
+    return Kept(task.pid, groups, float(claim.get("cpu", 0)), task.node, gpus, task.shared)
 
 
 def _raise_file_limit() -> None:
-    """Each running task takes a descriptor. The spawner kept the old limit for the tasks."""
+    """Each running task takes a descriptor. Tasks keep the old limit, saved by the spawner."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def missing(folders: Sequence[str]) -> tuple[str, ...]:
+    return tuple(folder for folder in folders if not os.path.isdir(folder))

@@ -1,43 +1,30 @@
-"""The machine's cards: asked from NVML where it works, declared otherwise."""
+"""The machine's GPUs: from NVML if it works, otherwise as declared."""
 
 from __future__ import annotations
 
-import ctypes
+from typing import Any
 
 from danlu.engines.api import GpuInfo
+from danlu.engines.local import nvml
 from danlu.engines.local.config import NodeConfig
-
-_DRIVER = "libnvidia-ml.so.1"
 
 
 def detect() -> tuple[GpuInfo, ...]:
-    """The real cards. None is the normal case, not an error."""
+    """The real GPUs. A machine without any is not an error."""
     try:
-        ctypes.CDLL(_DRIVER)  # asked first: its Python side weighs 2 MB, for nothing without it
-        import pynvml
-
-        pynvml.nvmlInit()
+        with nvml.session() as library:
+            return tuple(_gpu(library, index) for index in range(library.nvmlDeviceGetCount()))
     except Exception:
         return ()
-    found = []
-    try:
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            found.append(_card(pynvml, index))
-    except pynvml.NVMLError:
-        pass
-    finally:
-        pynvml.nvmlShutdown()
-    return tuple(found)
 
 
-def _card(nvml: object, index: int) -> GpuInfo:
-    get = nvml.nvmlDeviceGetHandleByIndex  # type: ignore[attr-defined]
+def _gpu(library: Any, index: int) -> GpuInfo:
     try:
-        handle = get(index)
-        name = nvml.nvmlDeviceGetName(handle)  # type: ignore[attr-defined]
-        uuid = nvml.nvmlDeviceGetUUID(handle)  # type: ignore[attr-defined]
-        memory = nvml.nvmlDeviceGetMemoryInfo(handle).total  # type: ignore[attr-defined]
-    except Exception as error:  # a card that fell off the bus must not hide the others
+        handle = library.nvmlDeviceGetHandleByIndex(index)
+        name = library.nvmlDeviceGetName(handle)
+        uuid = library.nvmlDeviceGetUUID(handle)
+        memory = library.nvmlDeviceGetMemoryInfo(handle).total
+    except library.NVMLError as error:  # one GPU fell off the bus; report the others
         return GpuInfo(index, "unknown", healthy=False, note=str(error))
     return GpuInfo(index, _text(name), _text(uuid), int(memory))
 
@@ -52,7 +39,7 @@ def declared(node: NodeConfig) -> tuple[GpuInfo, ...]:
 
 
 def physical(nodes: tuple[NodeConfig, ...], real: tuple[GpuInfo, ...]) -> dict[str, int]:
-    """Where each node's cards begin among the real ones, when these suffice for all nodes."""
+    """Offset of each node's GPUs among the real ones, if there are enough for all nodes."""
     wanted = sum(count for node in nodes for _, count in node.gpus)
     if not real or wanted > len(real):
         return {}

@@ -1,4 +1,4 @@
-"""Launching exactly once, settling what is in doubt, adopting what already runs."""
+"""Launches exactly once, settles launches in doubt, adopts attempts that already run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from danlu.engines.api import (
     Launch,
     Phase,
     Plan,
-    Ports,
     Refused,
     Seen,
     Unreachable,
@@ -22,31 +21,32 @@ from danlu.engines.local.attempts import INTERRUPTED, Attempt, Task, alive, load
 from danlu.engines.local.container.plan import container_name
 from danlu.engines.local.keeper import record
 from danlu.engines.local.leftovers import Disposal
-from danlu.engines.local.link import Spawner
+from danlu.engines.local.link import SpawnerClient
 from danlu.engines.local.observe import Watcher, running
+from danlu.engines.local.ports import PortLeases
 
-_CLAIM_PATIENCE = 2.0  # seconds a keeper has to claim its task before the launch is given up
+_CLAIM_PATIENCE = 2.0  # seconds a keeper has to claim its task before the launch is abandoned
 
 
 class Launcher:
     def __init__(
         self,
         run: str,
-        spawner_for: Callable[[Launch], Spawner],
+        spawner_for: Callable[[Launch], SpawnerClient],
         watcher: Watcher,
-        ports: Ports,
+        ports: PortLeases,
     ) -> None:
         self._run = run
         self._spawner_for = spawner_for
         self._watcher = watcher
         self.ports = ports
-        self._busy: dict[str, asyncio.Task[str]] = {}
+        self._busy: dict[str, asyncio.Task[Seen]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._disposal = Disposal()
 
     @property
     def busy(self) -> frozenset[str]:
-        """Attempts whose launch is under way."""
+        """Attempts being launched."""
         return frozenset(self._busy)
 
     async def close(self) -> None:
@@ -64,13 +64,13 @@ class Launcher:
         return attempt
 
     def dispose(self, attempt_id: str, tidy: bool) -> None:
-        """Remove its folder and its cgroups, soon."""
+        """Removes its folder and cgroups in the background."""
         self._disposal.add(f"{self._run}/{attempt_id}", tidy)
 
-    async def launch(self, launch: Launch, plan: Plan) -> str:
+    async def launch(self, launch: Launch, plan: Plan) -> Seen:
         attempt_id = launch.attempt_id
         if attempt_id in self._watcher.attempts:
-            return attempt_id
+            return self._watcher.attempts[attempt_id].view()
         task = self._busy.get(attempt_id)
         if task is None:
             task = asyncio.create_task(self._launch(launch, plan))
@@ -78,7 +78,7 @@ class Launcher:
             task.add_done_callback(lambda _: self._busy.pop(attempt_id, None))
         return await asyncio.shield(task)
 
-    async def _launch(self, launch: Launch, plan: Plan) -> str:
+    async def _launch(self, launch: Launch, plan: Plan) -> Seen:
         answer = await self._spawner_for(launch).ask(plan.payload)
         error, message = answer.get("error"), answer.get("message", "")
         if error == "exists":
@@ -88,35 +88,39 @@ class Launcher:
         if error:
             raise Unreachable(f"nothing was started: {message}")
         at = time.time()
-        places = {place.task: place for place in launch.places or ()}
+        places = launch.places or ()
         tasks = [
             Task(
                 task.index,
-                places[task.index].node,
+                place.node,
                 pid,
                 start,
                 container=container_name(launch.attempt_id, task.index) if task.image else "",
+                gpus=place.gpus,
+                shared=place.share > 0,
             )
-            for task, (pid, start) in zip(launch.tasks, answer["pids"], strict=True)
+            for task, place, (pid, start) in zip(launch.tasks, places, answer["pids"], strict=True)
         ]
         folder = f"{self._run}/{launch.attempt_id}"
-        ports = [port for place in places.values() for port in place.ports]
-        attempt = Attempt(launch.attempt_id, folder, launch.job_id, tasks, ports)
+        ports = [port for place in places for port in place.ports]
+        attempt = Attempt(
+            launch.attempt_id, folder, launch.job_id, tasks, ports, launch.installation
+        )
         self._watcher.add(attempt)
-        self.ports.keep(attempt.id, ports)
+        self.ports.hold(attempt.id, ports)
         for task in tasks:
             task.seen = running(task, at)
             self._watcher.watch(attempt, task)
-        return attempt.id
+        return attempt.view()
 
-    async def _launched_before(self, attempt_id: str) -> str:
-        """The folder is there: by a launch whose answer was lost, or by settle()."""
+    async def _launched_before(self, attempt_id: str) -> Seen:
+        """The folder exists: from a launch whose answer was lost, or from settle()."""
         folder = f"{self._run}/{attempt_id}"
         limit = time.monotonic() + _CLAIM_PATIENCE
         while (attempt := load(folder)) is not None:
             if all(read_claim(folder, task.index) for task in attempt.tasks):
                 self._adopt(attempt)
-                return attempt_id
+                return attempt.view()
             if time.monotonic() > limit or not any(
                 record.unclaimed(folder, task.index) for task in attempt.tasks
             ):
@@ -146,7 +150,7 @@ class Launcher:
         return attempt.view()
 
     async def _let_claim(self, attempt: Attempt) -> None:
-        """Keepers known to live are about to claim: fencing them off would waste their start."""
+        """Waits for live keepers to claim, rather than fence them off."""
         limit = time.monotonic() + _CLAIM_PATIENCE
         while time.monotonic() < limit:
             if not any(
@@ -157,7 +161,7 @@ class Launcher:
             await asyncio.sleep(0.005)
 
     def _fence_unknown(self, folder: str) -> bool:
-        """True: the attempt's folder was there. Else it now is, and no launch can make it."""
+        """True: the attempt's folder existed. False: it does now, so no launch can create it."""
         if os.path.exists(folder):
             return True
         draft = f"{self._run}/.{os.path.basename(folder)}.fence.{os.getpid()}"
@@ -185,11 +189,11 @@ class Launcher:
 
     def _adopt(self, attempt: Attempt) -> None:
         self._watcher.add(attempt)
-        self.ports.keep(attempt.id, attempt.ports)
+        self.ports.hold(attempt.id, attempt.ports)
         for task in attempt.tasks:
             self._watcher.refresh(attempt, task)
         if any(task.seen.phase is Phase.STARTING for task in attempt.tasks):
-            # Its keeper is about to claim, or there is none: wait, then see to it.
+            # Either its keeper is about to claim or there is none: wait, then fence it off.
             self._soon(self._expire(attempt))
 
     async def _expire(self, attempt: Attempt) -> None:

@@ -1,4 +1,4 @@
-"""Finding and ending what attempts that are over left behind."""
+"""Finds and ends what finished attempts left behind."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 
 from danlu.engines.local.attempts import load, read_claim
 from danlu.engines.local.keeper import cgroup, record
 from danlu.engines.local.plan import MARKER
 
-_DRAFT_AGE = 60.0  # seconds after which a half-made folder belongs to nobody
+_DRAFT_AGE = 60.0  # seconds after which an incomplete folder is abandoned
 
 
 class Disposal:
-    """Removes folders of forgotten attempts in a thread: a busy disk must not hold up the server.
+    """Removes folders of forgotten attempts in a thread, so a busy disk does not block the server.
 
-    What a crash leaves of this is found by the next sweep.
+    The next sweep finds what a crash leaves.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Disposal:
         self._worker: asyncio.Task[None] | None = None
 
     def add(self, folder: str, tidy: bool) -> None:
-        """`tidy`: its keepers left nothing behind but the folder."""
+        """`tidy`: its keepers left nothing but the folder."""
         if folder in self.folders:
             return
         self.folders.add(folder)
@@ -58,8 +58,11 @@ def _dispose(batch: list[tuple[str, bool]]) -> None:
         record.discard(folder)
 
 
-def marked(tag: str) -> list[tuple[int, str, int]]:
-    """Processes of this server's tasks by the marker in their environment: (pid, attempt, task)."""
+def marked(tag: str, installation: str = "") -> list[tuple[int, str, int]]:
+    """Processes of this server's tasks by the marker in their environment: (pid, attempt, task).
+
+    `installation`: skip processes launched by another.
+    """
     wanted = f"{MARKER}=".encode()
     found = []
     for name in os.listdir("/proc"):
@@ -67,7 +70,9 @@ def marked(tag: str) -> list[tuple[int, str, int]]:
             value = _marker(int(name), wanted)
             mine, _, of = value.partition("@")
             attempt, _, task = mine.partition("/")
-            if of == tag and task.isdigit():
+            of, _, owner = of.partition(":")
+            foreign = bool(owner and installation) and owner != installation
+            if of == tag and task.isdigit() and not foreign:
                 found.append((int(name), attempt, int(task)))
     return found
 
@@ -83,16 +88,20 @@ def _marker(pid: int, wanted: bytes) -> str:
     return ""
 
 
-def end_marked(tag: str, live: Collection[str], only: str | None = None) -> int:
+def end_marked(
+    tag: str, keep: Callable[[], frozenset[str]], only: str | None = None, installation: str = ""
+) -> int:
     """Kill marked processes of attempts that are not live (or of one attempt)."""
     count = 0
-    for pid, attempt, _ in marked(tag):
+    found = marked(tag, installation)
+    live = keep()  # called after looking: attempts started in between were not found
+    for pid, attempt, _ in found:
         if attempt != only if only is not None else attempt in live:
             continue
         with contextlib.suppress(OSError):
             handle = os.pidfd_open(pid)
             try:
-                # The pid may have changed hands since it was read; the handle cannot.
+                # The pid may have been reused since it was read; a pidfd cannot be.
                 if _marker(pid, f"{MARKER}=".encode()).startswith(f"{attempt}/"):
                     signal.pidfd_send_signal(handle, signal.SIGKILL)
                     count += 1
@@ -101,16 +110,18 @@ def end_marked(tag: str, live: Collection[str], only: str | None = None) -> int:
     return count
 
 
-def end_groups(bases: Iterable[str], live: frozenset[str]) -> int:
+def end_groups(bases: Iterable[str], keep: Callable[[], frozenset[str]]) -> int:
     """Kill and remove the cgroups of attempts that are not live."""
     count = 0
     for base in bases:
         with contextlib.suppress(OSError):
-            for entry in list(os.scandir(base)):
+            entries = list(os.scandir(base))
+            live = keep() | {"trial"}
+            for entry in entries:
                 attempt = entry.name.rpartition(".")[0]
                 if attempt == cgroup.SPARE:
-                    cgroup.remove([entry.path])  # fails while its keeper waits there
-                elif entry.is_dir() and attempt and attempt not in live | {"trial"}:
+                    cgroup.remove([entry.path])  # fails while an idle keeper is in it
+                elif entry.is_dir() and attempt and attempt not in live:
                     count += bool(cgroup.members([entry.path]))
                     cgroup.end([entry.path])
     return count

@@ -1,4 +1,4 @@
-"""The server's end of the spawner: starts it, talks to it, starts it again when it died."""
+"""The client of the spawner: starts it, talks to it, restarts it if it dies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROOT = str(Path(danlu.__file__).resolve().parents[1])
 
 
 class _Wire(asyncio.Protocol):
-    """Length-prefixed JSON; answers come in the order of the questions, news in between."""
+    """Length-prefixed JSON. Answers come in the order of the requests, with events in between."""
 
     def __init__(self, on_ended: Ended) -> None:
         self._on_ended = on_ended
@@ -36,7 +36,7 @@ class _Wire(asyncio.Protocol):
         self._buffer = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not checked: uvloop's transports are none of asyncio's classes.
+        # No isinstance: uvloop's transports do not derive from asyncio's.
         self.transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
@@ -58,7 +58,7 @@ class _Wire(asyncio.Protocol):
         self.lost.set()
         for waiter in self.waiting:
             if not waiter.done():
-                waiter.set_exception(InDoubt("the spawner ended before it answered"))
+                waiter.set_exception(InDoubt("the spawner exited before it answered"))
         self.waiting.clear()
 
     def ask(self, body: bytes) -> asyncio.Future[dict[str, Any]]:
@@ -69,7 +69,7 @@ class _Wire(asyncio.Protocol):
         return waiter
 
 
-class Spawner:
+class SpawnerClient:
     def __init__(self, hello: dict[str, Any], on_ended: Ended) -> None:
         self._on_ended = on_ended
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -87,14 +87,14 @@ class Spawner:
         fd = theirs.fileno()
         words = [sys.executable, "-I", "-S", "-c", _CODE, _ROOT, str(fd), "danlu-spawner"]
         try:
-            self._process = subprocess.Popen(  # noqa: ASYNC220 - a fork, and nothing else to do
+            self._process = subprocess.Popen(  # noqa: ASYNC220 - only at start-up
                 words,
                 pass_fds=(fd,),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                env=os.environ | {"LD_BIND_NOW": "1"},  # else every keeper binds on its own
+                env=os.environ | {"LD_BIND_NOW": "1"},  # else every keeper binds symbols itself
             )
         except OSError as error:
             ours.close()
@@ -108,10 +108,10 @@ class Spawner:
             return await self._wire.ask(self._hello)
         except InDoubt as error:
             code = self._process.wait()
-            raise Unreachable(f"the spawner ended at its start with status {code}") from error
+            raise Unreachable(f"the spawner exited at start-up with status {code}") from error
 
     async def ask(self, payload: bytes) -> dict[str, Any]:
-        """`payload`: one JSON object. InDoubt: it may have been carried out."""
+        """`payload` is a JSON object. Raises InDoubt if it may have been carried out."""
         wire = self._wire
         if wire is None or wire.lost.is_set():
             wire = await self._again()
@@ -130,7 +130,7 @@ class Spawner:
             self._process.wait()
 
     async def close(self) -> None:
-        """Its keepers live on."""
+        """Its keepers keep running."""
         if self._wire is not None and self._wire.transport is not None:
             self._wire.transport.close()
         if self._process is not None:

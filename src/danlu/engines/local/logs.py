@@ -1,4 +1,4 @@
-"""Reading what tasks print: pieces from any offset, and waiting for more."""
+"""Reads task logs from any offset, and waits for more."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import asyncio
 import glob
 import os
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 
-from danlu.engines.api import TaskRef
+from danlu.engines.api import LogFile, TaskRef
 from danlu.engines.local.keeper import linux
 
 _PIECE = 128 * 1024
 _EVENT = struct.Struct("iIII")
-_SLOW = 1.0  # seconds between looks where the kernel does not tell
+_SLOW = 1.0  # seconds between polls without inotify
 
 
 def log_path(folder: str, job_id: str, attempt_id: str, task: int, stream: str) -> str:
-    """Few folders with many files: making a folder for each job would cost more than its log."""
+    """Few folders with many files: a folder per job would cost more than its log."""
     return f"{folder}/{job_id[-2:]}/{job_id}.{attempt_id}.{task}.{stream}"
 
 
@@ -29,7 +29,7 @@ class LogFiles:
 
     def path(self, task: TaskRef, stream: str) -> str:
         if stream not in ("out", "err"):
-            raise ValueError(f"no stream {stream!r}: a task has out and, on request, err")
+            raise ValueError(f"no stream {stream!r}: a task has out and, if split, err")
         if task.job_id:
             return log_path(self._folder, task.job_id, task.attempt_id, task.task, stream)
         name = f"{task.attempt_id}.{task.task}.{stream}"
@@ -41,6 +41,17 @@ class LogFiles:
             return os.stat(self.path(task, stream)).st_size
         except FileNotFoundError:
             return 0
+
+    def export(self) -> Iterator[LogFile]:
+        """All logs, without symbolic links and files removed meanwhile."""
+        for entry in _below(self._folder):
+            try:
+                fd = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except OSError:
+                continue
+            found = os.fstat(fd)
+            name = os.path.relpath(entry.path, self._folder)
+            yield LogFile(name, found.st_size, found.st_mtime, os.fdopen(fd, "rb"))
 
     async def read(
         self, task: TaskRef, stream: str, offset: int, limit: int | None
@@ -63,8 +74,21 @@ class LogFiles:
             os.close(fd)
 
 
+def _below(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in found:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(entry.path)
+        elif entry.is_file(follow_symlinks=False):
+            yield entry
+
+
 async def _read(fd: int, count: int, offset: int) -> bytes:
-    """From memory at once; from the disk in a thread, so that nobody else waits for it."""
+    """Reads inline from the page cache, in a thread from disk."""
     buffer = bytearray(count)
     try:
         got = os.preadv(fd, [buffer], offset, os.RWF_NOWAIT)
@@ -81,13 +105,13 @@ class Growth:
     def __init__(self) -> None:
         self._fd = -1
         self._waiters: dict[int, set[asyncio.Future[None]]] = {}
-        self._watches: dict[str, int] = {}  # by path; one that has no waiters is used up
+        self._watches: dict[str, int] = {}  # by path; one without waiters is spent
 
     def start(self) -> None:
         try:
             self._fd = linux.inotify_init()
         except OSError:
-            return  # the user's share is used up: look every second instead
+            return  # inotify instances are used up: poll instead
         asyncio.get_running_loop().add_reader(self._fd, self._drain)
 
     def close(self) -> None:
@@ -99,13 +123,13 @@ class Growth:
     async def wait(
         self, path: str, offset: int, also: asyncio.Future[None], patience: float
     ) -> bool:
-        """True when the file is longer than `offset`; earlier when `also` is done."""
+        """True once the file is longer than `offset`; returns early when `also` is done."""
         loop = asyncio.get_running_loop()
         limit = loop.time() + patience
         while True:
             watch, future = self._watch(path)
             try:
-                # After the watch is set: what was written before would not be told.
+                # After setting the watch, which does not report earlier writes.
                 if _size(path) > offset:
                     return True
                 left = limit - loop.time()
@@ -126,8 +150,8 @@ class Growth:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._fd < 0:
             return -1, future
-        # One watch for all who wait for the same file: it has not told of anything yet, or what
-        # it told has still to be read.
+        # Shared by all waiters for the same file: it has not fired yet, or its event is still
+        # unread.
         watch = self._watches.get(path, -1)
         if watch not in self._waiters:
             try:

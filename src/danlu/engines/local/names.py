@@ -1,8 +1,8 @@
 """A name for the task's uid: /etc/passwd and /etc/group as the user's tasks see them.
 
-The machine's own files with the user's lines before them, kept in the data folder and bound over
-the machine's in the task's mount namespace. So `whoami`, `ls -l` and getpass work, and nothing is
-ever written to the machine's files.
+Copies of the machine's files with the user's lines prepended, kept in the data folder and bind
+mounted in the task's mount namespace. `whoami`, `ls -l` and getpass work, and the machine's own
+files are never written.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Names:
         self._written: dict[int, object] = {}
 
     def write(self, identity: Identity) -> None:
-        """Before a launch: see to it that the user's copies are there and right."""
+        """Makes sure, before a launch, that the user's copies are up to date."""
         if identity.uid is None:
             return
         state = (identity, *(os.stat(path).st_mtime_ns for path in _FILES))
@@ -47,7 +47,7 @@ class Names:
 
 
 def passwd_text(identity: Identity, theirs: str) -> str:
-    """Lines of the machine that say something else of this name or number are left out."""
+    """Leaves out the machine's lines that conflict with this name or number."""
     user, uid = _plain(identity.user), str(identity.uid)
     gid = identity.gid if identity.gid is not None else identity.uid
     kept = [
@@ -59,7 +59,7 @@ def passwd_text(identity: Identity, theirs: str) -> str:
 
 
 def group_text(identity: Identity, theirs: str) -> str:
-    """A number that the machine has a name for keeps that name."""
+    """A number that already has a name on the machine keeps it."""
     lines = theirs.splitlines()
     taken = {line.split(":")[2] for line in lines if line.count(":") >= 2}
     user = _plain(identity.user)
@@ -78,11 +78,11 @@ def _plain(name: str) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    # Never in place: tasks that run have the old file bound.
+    # Never in place: running tasks have the old file mounted.
     draft = path.with_name(f".{path.name}")
     draft.unlink(missing_ok=True)
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
-        os.fchmod(fd, 0o644)  # whatever the server's umask: the user's programs read it
+        os.fchmod(fd, 0o644)  # regardless of umask: read by the user's programs
         file.write(text)
     os.replace(draft, path)

@@ -1,4 +1,4 @@
-"""Keeps what is known of all attempts fresh, and tells who listens that something changed."""
+"""Keeps the state of all attempts up to date and notifies listeners of changes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Watcher:
         self._on_lost = on_lost
         self._token = secrets.token_hex(4)
         self._count = 0
-        self._changed: dict[str, int] = {}  # attempt -> when it last changed, oldest first
+        self._changed: dict[str, int] = {}  # attempt -> its last change, oldest first
         self._listeners: weakref.WeakSet[asyncio.Event] = weakref.WeakSet()
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._unwatched: dict[tuple[str, int], tuple[Attempt, Task]] = {}
-        self._early: set[tuple[str, int]] = set()  # ended before their launch was known
+        self._early: set[tuple[str, int]] = set()  # ended before their launch was registered
         self._poller: asyncio.Task[None] | None = None
         self._work: set[asyncio.Task[None]] = set()
 
@@ -71,7 +71,7 @@ class Watcher:
 
     def changes(self) -> AsyncIterator[None]:
         event = asyncio.Event()
-        self._listeners.add(event)  # now, not at the first wait: nothing in between is missed
+        self._listeners.add(event)  # now, not on the first wait, so that no change is missed
         return _hints(event)
 
     def next_change(self, attempt_id: str) -> asyncio.Future[None]:
@@ -89,7 +89,7 @@ class Watcher:
     # -- keepers ------------------------------------------------------------------------------
 
     def refresh(self, attempt: Attempt, task: Task) -> None:
-        """Look again, and watch the keeper while it lives."""
+        """Reads the state again, and watches the keeper while it lives."""
         before = task.seen
         seen = look(attempt, task, self._boot)
         if seen.phase in ENDED:
@@ -104,14 +104,14 @@ class Watcher:
             self.mark(attempt)
 
     async def _lose(self, attempt: Attempt, task: Task, seen: TaskSeen) -> None:
-        """It counts as lost only when nothing of it is left."""
+        """It is lost only once none of its processes are left."""
         await asyncio.to_thread(self._on_lost, attempt, task)
         task.seen = seen
         if self.attempts.get(attempt.id) is attempt:
             self.mark(attempt)
 
     def ended(self, tasks: list[tuple[str, int]]) -> None:
-        """Their keepers say so, and live on for other tasks."""
+        """Reported by keepers that live on for other tasks."""
         for attempt_id, index in tasks:
             attempt = self.attempts.get(attempt_id)
             if attempt is not None:
@@ -120,7 +120,7 @@ class Watcher:
                 self._early.add((attempt_id, index))
 
     def watch(self, attempt: Attempt, task: Task) -> None:
-        """Get told when the keeper ends."""
+        """Watches for the keeper's end."""
         if (attempt.id, task.index) in self._early:
             self._early.discard((attempt.id, task.index))
             asyncio.get_running_loop().call_soon(self.refresh, attempt, task)
@@ -129,7 +129,7 @@ class Watcher:
             fd = os.pidfd_open(task.pid)
         except ProcessLookupError:
             fd = -1
-        except OSError:  # an old kernel, or no descriptors left
+        except OSError:  # old kernel, or out of descriptors
             self._unwatched[(attempt.id, task.index)] = (attempt, task)
             if self._poller is None:
                 self._poller = asyncio.create_task(self._poll())
@@ -144,7 +144,7 @@ class Watcher:
         asyncio.get_running_loop().add_reader(fd, self._keeper_ended, attempt, task)
 
     def signal(self, task: Task, number: int) -> bool:
-        """Never to a process that is not the keeper, whatever happened to its pid."""
+        """Never signals another process that reused the keeper's pid."""
         if task.watch >= 0:
             try:
                 signal.pidfd_send_signal(task.watch, number)
@@ -191,5 +191,5 @@ async def _hints(event: asyncio.Event) -> AsyncIterator[None]:
 
 
 def running(task: Task, at: float) -> TaskSeen:
-    """Its keeper was just started."""
+    """For a task whose keeper was just started."""
     return TaskSeen(task.index, Phase.RUNNING, task.node, started_at=at)

@@ -1,4 +1,4 @@
-"""From a launch to the message the spawner gets, and to the text a dry run prints."""
+"""Turns a launch into the spawner's message and the text of a dry run."""
 
 from __future__ import annotations
 
@@ -10,52 +10,56 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from danlu.engines.api import HostMount, Identity, Launch, Place, Plan, Refused, TaskLaunch
-from danlu.engines.local import names
+from danlu.engines.api import HostMount, Identity, Launch, Plan, Refused, TaskLaunch
+from danlu.engines.local import gpu_nodes, names
 from danlu.engines.local.check import Abilities
 from danlu.engines.local.config import LocalConfig
 from danlu.engines.local.container.plan import check, contain
 from danlu.engines.local.container.runtimes import Runtime
 from danlu.engines.local.logs import log_path
+from danlu.engines.local.steps import with_steps
 from danlu.engines.peers import peer_variables
 from danlu.spec.job import RunAs
+from danlu.spec.placement import Placement
 
 MARKER = "DANLU_TASK"
 _PASSED_ON = ("LANG", "LANGUAGE", "TZ")
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PlanContext:
     """What a plan depends on besides the launch."""
 
     config: LocalConfig
     abilities: Abilities
     addresses: Mapping[str, str]  # node -> address
-    first_card: Mapping[str, int]  # node -> where its cards begin among the real ones
-    tag: str  # tells this server's tasks from another's on the same machine
-    cards: tuple[str, ...] = ()  # the real ones, as a container runtime calls them
+    first_gpu: Mapping[str, int]  # node -> offset of its GPUs among the real ones
+    tag: str  # distinguishes this server's tasks from another's on the same machine
+    gpus: tuple[str, ...] = ()  # the real ones, by the container runtime's names
     runtime: Runtime | None = None
     runtime_missing: str = ""  # why there is none
+    pids: int = 0  # limit of processes and threads per task
+    gpu_nodes: tuple[str, ...] = ()  # device node of each real GPU
 
 
-def make_plan(launch: Launch, ground: Ground) -> Plan:
-    _check(launch, ground)
-    places = {place.task: place for place in launch.places or ()}
-    peers = peer_variables(launch, ground.addresses)
+def make_plan(launch: Launch, context: PlanContext) -> Plan:
+    launch = with_steps(launch)
+    _check(launch, context)
+    places = launch.places or ()
+    peers = peer_variables(launch, context.addresses)
     tasks, texts = [], []
-    for task, variables in zip(launch.tasks, peers, strict=True):
-        place = places[task.index]
-        message = _task(launch, task, place, variables, _seen_from(task, ground))
-        contain(message, launch, task, place, ground)
+    for task, place, variables in zip(launch.tasks, places, peers, strict=True):
+        message = _task(launch, task, place, variables, _seen_from(task, context))
+        contain(message, launch, task, place, context)
         tasks.append(message)
         texts.append(_text(task, message, place))
     gang = {
         "job": launch.job_id,
         "epoch": launch.epoch,
+        "installation": launch.installation,
         "tasks": [
-            {"node": places[task.index].node, "ports": places[task.index].ports}
-            | _in_container(message)
-            for task, message in zip(launch.tasks, tasks, strict=True)
+            _placement(place) | _in_container(message)
+            for place, message in zip(places, tasks, strict=True)
         ],
     }
     body = {
@@ -69,25 +73,40 @@ def make_plan(launch: Launch, ground: Ground) -> Plan:
     return Plan(text, payload, hashlib.sha256(payload).hexdigest())
 
 
-def _check(launch: Launch, ground: Ground) -> None:
+def _placement(place: Placement) -> dict[str, Any]:
+    return {
+        "node": place.node,
+        "ports": place.ports,
+        "gpus": place.gpus,
+        "shared": place.share > 0,
+    }
+
+
+def marker(launch: Launch, task: int, tag: str) -> str:
+    """Put into the environment, to find a task's processes again."""
+    owner = f":{launch.installation}" if launch.installation else ""
+    return f"{launch.attempt_id}/{task}@{tag}{owner}"
+
+
+def _check(launch: Launch, context: PlanContext) -> None:
     if launch.places is None:
-        raise Refused("the local engine needs to be told the places of all tasks")
-    if {place.task for place in launch.places} != {task.index for task in launch.tasks}:
-        raise Refused("every task needs exactly one place")
+        raise Refused("the local engine needs a placement for every task")
+    if len(launch.places) != len(launch.tasks):
+        raise Refused("every task needs exactly one placement")
     if "/" in launch.attempt_id or launch.attempt_id.startswith("."):
-        raise Refused(f"not an attempt's id: {launch.attempt_id!r}")
+        raise Refused(f"invalid attempt id: {launch.attempt_id!r}")
     for place in launch.places:
-        if place.node not in ground.addresses:
-            known = ", ".join(sorted(ground.addresses))
-            raise Refused(f"there is no node {place.node!r} here; known: {known}")
+        if place.node not in context.addresses:
+            known = ", ".join(sorted(context.addresses))
+            raise Refused(f"no such node: {place.node!r}; known nodes: {known}")
     for task in launch.tasks:
         if any("\0" in word for word in task.command.words) or not task.command.words:
             raise Refused("the command is empty or contains a zero byte")
-    check(launch, ground)
+    check(launch, context)
     uid = launch.identity.uid
-    if uid is not None and uid != os.geteuid() and not ground.abilities.identities:
+    if uid is not None and uid != os.geteuid() and not context.abilities.identities:
         raise Refused(
-            f"tasks of {launch.identity.user} should run as uid {uid}, but the server is not root"
+            f"tasks of {launch.identity.user} must run as uid {uid}, but the server is not root"
         )
 
 
@@ -95,29 +114,29 @@ def _in_container(message: dict[str, Any]) -> dict[str, str]:
     return {"container": message["container"]["name"]} if "container" in message else {}
 
 
-def _seen_from(task: TaskLaunch, ground: Ground) -> Ground:
-    """In a container every volume is at its path, whatever the machine allows outside."""
+def _seen_from(task: TaskLaunch, context: PlanContext) -> PlanContext:
+    """In a container volumes are always at their target, even without namespaces outside."""
     if task.image is None:
-        return ground
-    return replace(ground, abilities=replace(ground.abilities, namespaces=True))
+        return context
+    return replace(context, abilities=replace(context.abilities, namespaces=True))
 
 
 def _task(
     launch: Launch,
     task: TaskLaunch,
-    place: Place,
+    place: Placement,
     peers: list[dict[str, str]],
-    ground: Ground,
+    context: PlanContext,
 ) -> dict[str, Any]:
-    boxed = ground.abilities.namespaces
+    boxed = context.abilities.namespaces
     identity = launch.identity
-    base = _base_env(launch, task, ground)
-    cards = _cards(place, ground)
+    base = _base_env(launch, task, context)
+    gpus = _gpus(place, context)
     cap = task.log_cap
-    if ground.config.log_cap is not None:
-        cap = min(cap, ground.config.log_cap)
+    if context.config.log_cap is not None:
+        cap = min(cap, context.config.log_cap)
     streams = ("out", "err") if task.split_output and task.stdin != "tty" else ("out",)
-    data = ground.config.data
+    data = context.config.data
     logs = f"{data}/logs"
     return {
         "index": task.index,
@@ -130,9 +149,9 @@ def _task(
             | _without_zero(task.env)
             | _without_zero(task.secrets)
             | {
-                MARKER: f"{launch.attempt_id}/{task.index}@{ground.tag}",
-                "CUDA_VISIBLE_DEVICES": cards,
-                "NVIDIA_VISIBLE_DEVICES": cards or "void",
+                MARKER: marker(launch, task.index, context.tag),
+                "CUDA_VISIBLE_DEVICES": gpus,
+                "NVIDIA_VISIBLE_DEVICES": gpus or "void",
             }
             for own in peers
         ],
@@ -146,6 +165,8 @@ def _task(
             }
             for mount in (*task.mounts, *(names.mounts_of(data, identity) if boxed else ()))
         ],
+        "devices": _devices(place, context),
+        "pids": context.pids,
         "shm": task.resources.shm,
         "memory": task.resources.memory,
         "cpus": task.resources.cpus,
@@ -177,18 +198,36 @@ def _without_zero(env: Mapping[str, str]) -> dict[str, str]:
     return dict(env)
 
 
-def _cards(place: Place, ground: Ground) -> str:
-    first = ground.first_card.get(place.node, 0)
-    return ",".join(str(first + index) for index in place.gpus.indexes)
+def _gpus(place: Placement, context: PlanContext) -> str:
+    if context.abilities.namespaces and _own_nodes(place, context):
+        # It sees only its own GPUs, numbered from 0.
+        return ",".join(str(number) for number in range(len(place.gpus)))
+    first = context.first_gpu.get(place.node, 0)
+    return ",".join(str(first + index) for index in place.gpus)
 
 
-def _base_env(launch: Launch, task: TaskLaunch, ground: Ground) -> dict[str, str]:
+def _devices(place: Placement, context: PlanContext) -> list[str]:
+    """The device nodes of the task's own GPUs, or of all if those are unknown."""
+    if not place.gpus:
+        return []
+    own = _own_nodes(place, context)
+    return [*gpu_nodes.shared(), *(own or gpu_nodes.every())]
+
+
+def _own_nodes(place: Placement, context: PlanContext) -> tuple[str, ...]:
+    first = context.first_gpu.get(place.node)
+    if first is None or not context.gpu_nodes:
+        return ()
+    return tuple(context.gpu_nodes[first + index] for index in place.gpus)
+
+
+def _base_env(launch: Launch, task: TaskLaunch, context: PlanContext) -> dict[str, str]:
     env = {
-        "PATH": ground.config.path or os.environ.get("PATH", os.defpath),
+        "PATH": context.config.path,
         "USER": launch.identity.user,
         "LOGNAME": launch.identity.user,
         "SHELL": "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh",
-        "HOME": _home(task, ground),
+        "HOME": _home(task, context),
     }
     for name, value in os.environ.items():
         if name in _PASSED_ON or name.startswith("LC_"):
@@ -196,15 +235,15 @@ def _base_env(launch: Launch, task: TaskLaunch, ground: Ground) -> dict[str, str
     if task.stdin == "tty":
         env["TERM"] = "xterm-256color"
     for mount in task.mounts:
-        where = mount.target if ground.abilities.namespaces else mount.source
+        where = mount.target if context.abilities.namespaces else mount.source
         if mount.target == "/userhome":
             env["DANLU_USERHOME"] = where
         elif mount.target == "/gdata":
             env["DANLU_GDATA"] = where
         else:
             env[f"DANLU_VOLUME_{_variable(mount.name)}"] = where
-    if not ground.abilities.namespaces and launch.identity.uid is None:
-        folder = f"{ground.config.data}/run/{launch.attempt_id}/{task.index}.volumes"
+    if not context.abilities.namespaces and launch.identity.uid is None:
+        folder = f"{context.config.data}/run/{launch.attempt_id}/{task.index}.volumes"
         env["DANLU_VOLUMES"] = folder
     return env
 
@@ -213,15 +252,15 @@ def _variable(name: str) -> str:
     return "".join(c if c.isascii() and c.isalnum() else "_" for c in name).upper()
 
 
-def _home(task: TaskLaunch, ground: Ground) -> str:
+def _home(task: TaskLaunch, context: PlanContext) -> str:
     for mount in task.mounts:
         if mount.target == "/userhome":
-            return mount.target if ground.abilities.namespaces else mount.source
-    return "/tmp"  # noqa: S108 - a task without a home of its own
+            return mount.target if context.abilities.namespaces else mount.source
+    return "/tmp"  # noqa: S108 - a task without a home
 
 
 def _workdir(task: TaskLaunch, home: str, boxed: bool, data: str) -> str:
-    """Where the task starts; a volume may be named by either of its two paths."""
+    """The working directory; a path in a volume may be given as its source or its target."""
     if task.workdir is None:
         return home
     path = os.path.normpath(task.workdir)
@@ -229,7 +268,7 @@ def _workdir(task: TaskLaunch, home: str, boxed: bool, data: str) -> str:
         path = os.path.normpath(f"{home}/{path}")
     for mount in sorted(task.mounts, key=lambda mount: -len(mount.source)):
         if boxed and _below(path, mount.source) and _below(mount.source, data):
-            return mount.target + path[len(mount.source) :]  # the source itself is hidden
+            return mount.target + path[len(mount.source) :]  # the source is hidden
         if not boxed and _below(path, mount.target):
             return mount.source + path[len(mount.target) :]
     return path
@@ -239,7 +278,7 @@ def _below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _text(task: TaskLaunch, message: dict[str, Any], place: Place) -> str:
+def _text(task: TaskLaunch, message: dict[str, Any], place: Placement) -> str:
     words = task.command.words
     shown = words[0] if task.command.run_as is RunAs.SHELL else shlex.join(words)
     lines = [
@@ -247,7 +286,7 @@ def _text(task: TaskLaunch, message: dict[str, Any], place: Place) -> str:
         f"  command: {shown}",
         *([f"  image:   {task.image}"] if task.image is not None else []),
         f"  folder:  {message['workdir']}",
-        f"  cards:   {message['processes'][0]['CUDA_VISIBLE_DEVICES'] or 'none'}",
+        f"  GPUs:   {message['processes'][0]['CUDA_VISIBLE_DEVICES'] or 'none'}",
         f"  limits:  {task.resources.cpus:g} CPUs, {task.resources.memory} bytes of memory",
     ]
     lines += [f"  volume:  {_mount_text(mount)}" for mount in task.mounts]

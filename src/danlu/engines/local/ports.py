@@ -1,10 +1,10 @@
-"""Ports leased to tasks: never the same one to two live attempts of a machine."""
+"""Port leases: no two live attempts on a machine share a port."""
 
 from __future__ import annotations
 
 import random
 import socket
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from danlu.engines.api import Unreachable
 
@@ -14,43 +14,45 @@ class PortLeases:
 
     def __init__(self, port_range: tuple[int, int]) -> None:
         self._first, self._last = port_range
-        # Anywhere: another server on this machine counts up from somewhere else.
+        # Random start, so that servers on the same machine rarely collide.
         self._next = random.randint(self._first, self._last)
-        self._held: dict[int, str] = {}  # port -> attempt; "" until it is told
+        self._held: set[int] = set()
         self._by_attempt: dict[str, set[int]] = {}
 
-    def lease(self, node: str, count: int, first: int | None = None) -> tuple[int, ...]:
+    async def lease(
+        self, attempt_id: str, node: str, count: int, first: int | None = None
+    ) -> tuple[int, ...]:
         found: list[int] = []
         if first is not None and count and first not in self._held and _bindable(first):
-            self._held[first] = ""
             found.append(first)
         for _ in range(self._last - self._first + 1):
             if len(found) == count:
                 break
             port = self._next
             self._next = self._first if port == self._last else port + 1
-            if port not in self._held and _bindable(port):
-                self._held[port] = ""
+            if port not in self._held and port != first and _bindable(port):
                 found.append(port)
         if len(found) < count:
-            self.release(found)
             raise Unreachable(
                 f"no {count} free ports on {node} between {self._first} and {self._last}"
             )
+        self.hold(attempt_id, found)
         return tuple(found)
 
-    def keep(self, attempt_id: str, ports: Iterable[int]) -> None:
-        """These belong to an attempt until it is freed (also after a restart)."""
-        for port in ports:
-            self._held[port] = attempt_id
-            self._by_attempt.setdefault(attempt_id, set()).add(port)
+    async def keep(self, attempt_id: str, node: str, ports: Sequence[int]) -> None:
+        self.hold(attempt_id, ports)
 
-    def free(self, attempt_id: str) -> None:
-        self.release(self._by_attempt.pop(attempt_id, set()))
+    async def free(self, attempt_id: str) -> None:
+        self.drop(attempt_id)
 
-    def release(self, ports: Iterable[int]) -> None:
-        for port in ports:
-            self._held.pop(port, None)
+    def hold(self, attempt_id: str, ports: Sequence[int]) -> None:
+        """Reserves these for an attempt until it is dropped (e.g. after a restart)."""
+        if ports:
+            self._held.update(ports)
+            self._by_attempt.setdefault(attempt_id, set()).update(ports)
+
+    def drop(self, attempt_id: str) -> None:
+        self._held -= self._by_attempt.pop(attempt_id, set())
 
 
 def _bindable(port: int) -> bool:

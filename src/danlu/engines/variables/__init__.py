@@ -1,7 +1,7 @@
-"""Variables of other platforms' languages, from where the tasks of a gang were placed.
+"""Environment variables of other platforms, derived from a gang's placement.
 
-One file for each language. A job gets the words and meanings of the language it was written in
-(docs/variables.md has the table); a variable that the job sets itself wins over these.
+One file per platform. A job gets the variables of the platform it was written for (see the table
+in docs/variables.md); variables set by the job itself take precedence.
 """
 
 from collections.abc import Callable
@@ -21,5 +21,5 @@ _LANGUAGES: dict[Variables, Speak] = {
 
 
 def speaker(language: Variables) -> Speak | None:
-    """What makes the variables of one task; None for Danlu's own language."""
+    """The function that builds one task's variables; None for Danlu's own jobs."""
     return _LANGUAGES.get(language)

@@ -1,4 +1,4 @@
-"""DET_*: what a Determined task is told; the values of its trial too."""
+"""DET_*: the variables of a Determined task, including its trial."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from danlu.engines.variables.gang import Gang
 
 
 def variables(gang: Gang, index: int) -> dict[str, str]:
-    origin, place = gang.origin, gang.places.get(index)
-    slots = ",".join(map(str, range(gang.cards(index))))
+    origin, place = gang.origin, gang.places[index]
+    slots = ",".join(map(str, range(gang.gpus(index))))
     experiment = origin.array if origin.array is not None else origin.number
     found = {
         "DET_MASTER": "",
@@ -20,7 +20,7 @@ def variables(gang: Gang, index: int) -> dict[str, str]:
         "DET_TASK_ID": gang.launch.job_id,
         "DET_TASK_TYPE": "TRIAL" if gang.spec.search is not None else "COMMAND",
         "DET_SLOT_IDS": f"[{slots}]",
-        "DET_USE_GPU": "1" if gang.cards(index) else "0",
+        "DET_USE_GPU": "1" if gang.gpus(index) else "0",
         "DET_RESOURCES_TYPE": "docker-container",
         "DET_EXPERIMENT_ID": str(experiment),
         "DET_TRIAL_ID": str(origin.number),

@@ -1,11 +1,11 @@
-"""What a DLC task is told. WORLD_SIZE counts nodes here, and RANK is the node's."""
+"""The variables of a DLC task. Here WORLD_SIZE counts nodes, and RANK is the node's rank."""
 
 from __future__ import annotations
 
 from danlu.engines.variables.gang import Gang
 
 MASTER_PORT = 23456
-"""The port DLC always names; it is leased under that number while nobody else has it."""
+"""DLC's fixed port; leased if it is free."""
 
 
 def variables(gang: Gang, index: int) -> dict[str, str]:
@@ -15,7 +15,7 @@ def variables(gang: Gang, index: int) -> dict[str, str]:
         "MASTER_PORT": str(gang.peers[0] or MASTER_PORT),
         "WORLD_SIZE": str(len(gang.tasks)),
         "RANK": str(index),
-        "NPROC_PER_NODE": str(max(1, gang.cards(index))),
+        "NPROC_PER_NODE": str(max(1, gang.gpus(index))),
         "JOB_NAME": job_id(gang.launch.job_id),
         "CUSTOM_PORTS": ",".join(str(port) for each in ports.values() for port in each),
     }
@@ -23,5 +23,5 @@ def variables(gang: Gang, index: int) -> dict[str, str]:
 
 
 def job_id(text: str) -> str:
-    """A job's id as DLC writes one: dlc, then letters and digits."""
+    """A job id in DLC's format: `dlc`, then letters and digits."""
     return "dlc" + text.replace("-", "")

@@ -1,4 +1,4 @@
-"""PAI_*: what a task of OpenPAI is told of itself, its role and its peers."""
+"""PAI_*: the variables of an OpenPAI task about itself, its role and its peers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Words = dict[str, str]
 
 def variables(gang: Gang, index: int) -> Words:
     found = {**_job(gang), **_roles(gang), **_own(gang, gang.tasks[index])}
-    # Files of some portals write AII_ where others write PAI_.
+    # Job files from some portals use AII_ instead of PAI_.
     return {**found, **{f"AII_{name[4:]}": value for name, value in found.items() if _pai(name)}}
 
 
@@ -78,7 +78,7 @@ def _own(gang: Gang, task: TaskLaunch) -> Words:
     need = role.resources
     index, count = str(task.role_index), str(role.count)
     cpus, memory = whole(need.cpus), megabytes(need.memory)
-    cards = str(need.gpus.count)
+    gpus = str(need.gpus.count)
     labelled = gang.labelled[task.index]
     http = _port(gang, task, "http")
     found = {
@@ -93,13 +93,13 @@ def _own(gang: Gang, task: TaskLaunch) -> Words:
         "PAI_TASK_ROLE_NUM": count,
         "PAI_CURRENT_TASK_ROLE_CPU_COUNT": cpus,
         "PAI_CURRENT_TASK_ROLE_MEM_MB": memory,
-        "PAI_CURRENT_TASK_ROLE_GPU_COUNT": cards,
+        "PAI_CURRENT_TASK_ROLE_GPU_COUNT": gpus,
         "PAI_CURRENT_TASK_ROLE_SHM_MB": megabytes(need.shm),
         "PAI_CURRENT_TASK_ROLE_MIN_FAILED_TASK_COUNT": _failed(role),
         "PAI_CURRENT_TASK_ROLE_MIN_SUCCEEDED_TASK_COUNT": _succeeded(role),
         "PAI_TASK_CPU_NUM": cpus,
         "PAI_TASK_MEM_MB": memory,
-        "PAI_TASK_GPU_NUM": cards,
+        "PAI_TASK_GPU_NUM": gpus,
         "PAI_RESOURCE": _resource(role),
         "PAI_CONTAINER_HOST_IP": gang.hosts[task.index],
         "PAI_CURRENT_CONTAINER_IP": gang.hosts[task.index],

@@ -1,4 +1,4 @@
-"""SLURM_*: what a batch script is told. One task of the gang is one node of the allocation."""
+"""SLURM_*: the variables of a batch script. Each task of the gang is a node of the allocation."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def variables(gang: Gang, index: int) -> dict[str, str]:
         "SLURM_LOCALID": "0",
         "SLURM_SUBMIT_DIR": role.workdir or "/userhome",
         "SLURM_SUBMIT_HOST": "danlu",
+        "SLURM_TMPDIR": "/tmp",  # noqa: S108 - scripts that use it make a folder of their own
         "SLURMD_NODENAME": names[index],
         "SLURM_TOPOLOGY_ADDR": names[index],
         "SLURM_RESTART_COUNT": str(origin.attempt - 1),
@@ -50,18 +51,18 @@ def variables(gang: Gang, index: int) -> dict[str, str]:
     }
     if spec.time_limit is not None:
         found["SLURM_JOB_END_TIME"] = str(int(origin.started_at + spec.time_limit))
-    cards = gang.cards(index)
-    if cards:
-        listed = ",".join(map(str, range(cards)))
-        found["SLURM_GPUS_ON_NODE"] = str(cards)
-        found["SLURM_GPUS_PER_NODE"] = str(cards)
+    gpus = gang.gpus(index)
+    if gpus:
+        listed = ",".join(map(str, range(gpus)))
+        found["SLURM_GPUS_ON_NODE"] = str(gpus)
+        found["SLURM_GPUS_PER_NODE"] = str(gpus)
         found["SLURM_JOB_GPUS"] = listed
         found["SLURM_STEP_GPUS"] = listed
     return {**found, **_array(gang)}
 
 
 def _tasks(gang: Gang, nodes: int) -> int:
-    """How many tasks srun starts, as the script asked; else one on each node."""
+    """How many tasks srun starts: as requested by the script, else one per node."""
     given = gang.spec.roles[0].env.get("SLURM_NTASKS", "")
     return int(given) if given.isdigit() and int(given) else nodes
 
@@ -72,7 +73,7 @@ def _spread(tasks: int, nodes: int) -> list[int]:
 
 
 def _repeated(counts: list[int]) -> str:
-    """[2, 2, 1] as Slurm writes it: 2(x2),1."""
+    """[2, 2, 1] in Slurm's notation: 2(x2),1."""
     parts = []
     for count, same in groupby(counts):
         times = len(list(same))

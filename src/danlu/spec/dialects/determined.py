@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -18,27 +19,30 @@ from danlu.spec.dialects.source import draft_of, read_yaml
 from danlu.spec.errors import Path
 from danlu.spec.fields import read_absolute, read_text
 from danlu.spec.read import RawJob
+from danlu.spec.text import Text
 
 KINDS = ("shell", "notebook", "command", "tensorboard", "experiment")
 WAIT = "exec sleep infinity"
 
-_LATER_EN = "is not set up here yet; danlu exec JOB -- bash enters the task"
-_LATER_ZH = "这里暂未提供；用 danlu exec 任务 -- bash 进入任务"
-_NOTED: dict[str, tuple[str, str]] = {
-    "idle_timeout": (
+_LATER = Text(
+    "is not available here yet; use danlu exec JOB -- bash to enter the task",
+    "这里暂未提供；用 danlu exec 任务 -- bash 进入任务",
+)
+_NOTED: dict[str, Text] = {
+    "idle_timeout": Text(
         "the task runs until it is stopped or reaches its time limit",
         "任务运行到被停止或达到时间上限",
     ),
-    "notebook_idle_type": (
+    "notebook_idle_type": Text(
         "the task runs until it is stopped or reaches its time limit",
         "任务运行到被停止或达到时间上限",
     ),
-    "tensorboard_args": (_LATER_EN, _LATER_ZH),
-    "debug": ("logs are whole anyway", "日志本来就是完整的"),
-    "integrations": ("changes nothing here", "在这里不起作用"),
-    "preemption_timeout": (
-        "between the polite signal and the end lies the job's grace",
-        "温和信号与强制结束之间的时间由 grace 决定",
+    "tensorboard_args": _LATER,
+    "debug": Text("logs are complete anyway", "日志本来就是完整的"),
+    "integrations": Text("has no effect here", "在这里不起作用"),
+    "preemption_timeout": Text(
+        "the job's grace sets the time between SIGTERM and SIGKILL",
+        "SIGTERM 与 SIGKILL 之间的时间由 grace 决定",
     ),
 }
 _COMMON = (
@@ -103,8 +107,8 @@ class _Task:
         else:
             self._command()
             known = _COMMON
-        for key, (en, zh) in _NOTED.items():
-            keys.note(key, en, zh)
+        for key, message in _NOTED.items():
+            keys.note(key, message)
         keys.refuse_rest(known)
 
     def _mounted_below(self, folder: str) -> bool:
@@ -117,15 +121,17 @@ class _Task:
         named = keys.text("name")
         chosen, key = (named, "name") if named else (described, "description")
         if chosen and chosen.strip():
-            # A text of several lines has its title in the first.
+            # In a text of several lines, the first is the title.
             self.draft.name(chosen.strip().splitlines()[0], (key,))
         lines = (described or "").strip().splitlines()
         unused = lines if named else lines[1:]
         if unused and self.kind != "experiment":  # whose program gets the whole file
             self.draft.note(
                 ("description",),
-                "what does not become the name stays in the file",
-                "没有作为名称的部分只留在文件中",
+                Text(
+                    "what does not fit into the name stays in the file",
+                    "没有作为名称的部分只留在文件中",
+                ),
             )
         if not self.draft.get(("name",)):
             self.draft.put(("name",), self.kind, ())
@@ -138,50 +144,83 @@ class _Task:
                 draft.put(("command",), command, ("entrypoint",))
             return
         if self.kind == "command":
-            draft.missing(("entrypoint",), "write what to run", "请写要运行的命令")
+            draft.missing(("entrypoint",), Text("write what to run", "请写要运行的命令"))
             return
         self.keys.raw("entrypoint")
         draft.put(("command",), WAIT, ())
         draft.put(("kind",), "service" if self.kind == "tensorboard" else "environment", ())
         names = {
-            "shell": ("shell", "shell"),
-            "notebook": ("notebook", "Notebook"),
-            "tensorboard": ("TensorBoard", "TensorBoard"),
+            "shell": Text("shell", "shell"),
+            "notebook": Text("notebook", "Notebook"),
+            "tensorboard": Text("TensorBoard", "TensorBoard"),
         }
-        en, zh = names[self.kind]
+        name = names[self.kind]
         draft.note(
             (),
-            f"This is a {en}: for now it runs as a waiting shell. danlu exec JOB -- bash enters it;"
-            " danlu stop JOB ends it",
-            f"这是 {zh}：目前作为等待的 shell 运行。danlu exec 任务 -- bash 进入；"
-            "danlu stop 任务 结束",
+            Text(
+                f"This is a {name.en}: for now it runs as a waiting shell. Enter it with danlu "
+                "exec JOB -- bash, stop it with danlu stop JOB",
+                f"这是 {name.zh}：目前作为等待的 shell 运行。danlu exec 任务 -- bash 进入；"
+                "danlu stop 任务 结束",
+            ),
+        )
+
+    def _launcher(self, text: str) -> None:
+        found = _LAUNCHER.search(text)
+        if found is None:
+            return
+        instead = _INSTEAD.get(found[1], "python3 train.py")
+        self.draft.note(
+            ("entrypoint",),
+            Text(
+                f"{found[0]} needs a Determined cluster: the job will fail here. Start the program "
+                f"itself, such as {instead}",
+                f"{found[0]} 需要 Determined 集群：任务在这里会失败。"
+                f"请直接启动程序，例如 {instead}",
+            ),
         )
 
     def _entrypoint(self, trial: bool) -> str | list[str] | None:
         key: Path = ("entrypoint",)
         value = self.keys.raw("entrypoint")
         if value is None:
-            self.draft.missing(key, "write what to run", "请写要运行的命令")
+            self.draft.missing(key, Text("write what to run", "请写要运行的命令"))
             return None
         if isinstance(value, list):
             words = [self.draft.read(read_text, word, (*key, at)) for at, word in enumerate(value)]
             whole = [word for word in words if word is not None]
             if not whole or len(whole) != len(words):
                 return None
+            self._launcher(shlex.join(whole))
             return shlex.join(whole) if trial else whole
         text = self.draft.read(read_text, value, key)
+        if text:
+            self._launcher(text)
         if text and trial and _is_trial_class(text):
             self.draft.note(
                 key,
-                "a trial class is run by the determined package, which the image must hold",
-                "试验类由 determined 软件包运行，镜像中必须有它",
+                Text(
+                    f"{text.strip()} is a trial class, which only a Determined cluster can run: "
+                    "the job will fail here. Write a script with its own training loop as the "
+                    "entrypoint, such as python3 train.py",
+                    f"{text.strip()} 是试验类，只有 Determined 集群能运行：任务在这里会失败。"
+                    "请把自带训练循环的脚本写作 entrypoint，例如 python3 train.py",
+                ),
             )
             return f"python3 -m determined.exec.harness {text.strip()}"
         return text
 
 
+_LAUNCHER = re.compile(r"\bdetermined\.(?:launch|exec)\.(\w+)")
+_INSTEAD = {
+    "torch_distributed": "torchrun --nproc-per-node=gpu train.py",
+    "deepspeed": "deepspeed train.py",
+    "horovod": "horovodrun -np 4 python3 train.py",
+}
+
+
 def _is_trial_class(text: str) -> bool:
-    """`model_def:MyTrial`, the older way of naming what an experiment runs."""
+    """`model_def:MyTrial`, the older way to name what an experiment runs."""
     module, colon, name = text.strip().partition(":")
     parts = module.split(".")
     return bool(colon) and name.isidentifier() and all(part.isidentifier() for part in parts)

@@ -1,4 +1,4 @@
-"""`environment` and `bind_mounts` of a Determined file: image, variables, folders."""
+"""`environment` and `bind_mounts` of a Determined file."""
 
 from __future__ import annotations
 
@@ -11,29 +11,34 @@ from danlu.spec.dialects.language import Site
 from danlu.spec.errors import Path
 from danlu.spec.fields import read_absolute, read_line, read_text
 from danlu.spec.forms import read_env
+from danlu.spec.text import EMPTY, Text
 
-_NOTED: dict[str, tuple[str, str]] = {
-    "force_pull_image": (
-        "whether an image is pulled again is the platform's setting",
+_OWN_TMP = Text(
+    "; every task has its own /tmp without a mount", "；每个任务都有自己的 /tmp，无需挂载"
+)
+
+_NOTED: dict[str, Text] = {
+    "force_pull_image": Text(
+        "whether images are pulled again is a setting of the platform",
         "是否重新拉取镜像由平台设置",
     ),
-    "registry_auth": (
-        "is not used; registries and their logins are set up once by the admin",
+    "registry_auth": Text(
+        "is not used; registries and their credentials are configured by the admin",
         "不使用；镜像仓库及其登录由管理员统一设置",
     ),
-    "proxy_ports": (
-        "task ports are reached from outside through the platform's own doors",
+    "proxy_ports": Text(
+        "ports of tasks are reached through the platform",
         "从外部访问任务端口请走平台的入口",
     ),
-    "ports": (
-        "port numbers are leased here; see `ports` of the native job",
+    "ports": Text(
+        "port numbers are leased; see `ports` in the native job",
         "端口号由平台分配；见原生任务的 ports",
     ),
-    "add_capabilities": ("no capabilities are granted", "不授予额外的能力"),
-    "drop_capabilities": ("tasks have none to drop", "任务本来就没有可去掉的能力"),
-    "pod_spec": ("is for Kubernetes only", "只用于 Kubernetes"),
-    "slurm": ("nothing is submitted to another scheduler", "不会提交到别的调度器"),
-    "pbs": ("nothing is submitted to another scheduler", "不会提交到别的调度器"),
+    "add_capabilities": Text("no capabilities are granted", "不授予额外的能力"),
+    "drop_capabilities": Text("tasks have no capabilities to drop", "任务本来就没有可去掉的能力"),
+    "pod_spec": Text("applies to Kubernetes only", "只用于 Kubernetes"),
+    "slurm": Text("nothing is submitted to another scheduler", "不会提交到别的调度器"),
+    "pbs": Text("nothing is submitted to another scheduler", "不会提交到别的调度器"),
 }
 WORK_DIR = "/run/determined/workdir"
 _IMAGE_KINDS = ("cpu", "cuda", "rocm", "gpu")
@@ -52,13 +57,23 @@ class Environment:
         self._image(keys)
         self._variables(keys)
         self._mounts()
-        for name, (en, zh) in _NOTED.items():
-            keys.note(name, en, zh)
+        for name, message in _NOTED.items():
+            keys.note(name, message)
         keys.refuse_rest(("image", "environment_variables", *_NOTED))
 
     def _image(self, keys: Keys) -> None:
         value = keys.raw("image")
         if value is None:
+            self._draft.note(
+                ("environment", "image"),
+                Text(
+                    "is not set, and there is no default image here: the task runs with what the "
+                    "machine has installed. Name the image with your packages, such as "
+                    "pytorch/pytorch:latest",
+                    "没有写，这里也没有默认镜像：任务使用机器上已安装的软件。"
+                    "请写含有所需软件的镜像，例如 pytorch/pytorch:latest",
+                ),
+            )
             return
         key: Path = ("environment", "image")
         chosen = self._chosen(value, key)
@@ -67,13 +82,15 @@ class Environment:
             self._draft.put(("image",), image.strip(), chosen[1])
 
     def _chosen(self, value: Any, key: Path) -> tuple[Any, Path] | None:
-        """The entry for what the task runs on, where there is one for each kind of node."""
+        """The entry for the kind of node the task runs on, if there are several."""
         if not isinstance(value, Mapping):
             return value, key
         for kind in value:
             if kind not in _IMAGE_KINDS:
                 every = ", ".join(_IMAGE_KINDS)
-                self._draft.refuse((*key, kind), kind, f"is not one of: {every}", f"应为：{every}")
+                self._draft.refuse(
+                    (*key, kind), kind, Text(f"is not one of: {every}", f"应为：{every}")
+                )
         for kind in self._order:
             if value.get(kind) is not None:
                 return value[kind], (*key, kind)
@@ -91,7 +108,7 @@ class Environment:
             value, key = found
         if not isinstance(value, list):
             self._draft.refuse(
-                key, value, 'is not a list of "NAME=value"', "不是 NAME=value 的列表"
+                key, value, Text('is not a list of "NAME=value"', "不是 NAME=value 的列表")
             )
             return
         env: dict[str, str] = {}
@@ -104,9 +121,11 @@ class Environment:
                 else:
                     self._draft.note(
                         (*key, index),
-                        f"{name[:80]} has no value here; danlu submit --env {name[:80]} gives it"
-                        " the caller's",
-                        f"{name[:80]} 没有值；danlu submit --env {name[:80]} 可带上调用者的值",
+                        Text(
+                            f"{name[:80]} has no value here; danlu submit --env {name[:80]} passes "
+                            "the caller's",
+                            f"{name[:80]} 没有值；danlu submit --env {name[:80]} 可带上调用者的值",
+                        ),
                     )
         checked = self._draft.read(read_env, env, key)
         if checked:
@@ -122,7 +141,7 @@ class Environment:
                 host, _, inside = written.partition(":")  # as --volume writes it
                 values = {"host_path": host, "container_path": inside}
             if not isinstance(values, Mapping):
-                draft.refuse(path, values, "is not a mount", "不是挂载")
+                draft.refuse(path, values, Text("is not a mount", "不是挂载"))
                 continue
             mount = self._mount(Keys(draft, values, path))
             if mount is not None:
@@ -133,7 +152,7 @@ class Environment:
     def _mount(self, keys: Keys) -> dict[str, Any] | None:
         draft, path = self._draft, keys.path
         needed = [
-            keys.required(key, "write a path", "请写路径")
+            keys.required(key, Text("write a path", "请写路径"))
             for key in ("host_path", "container_path")
         ]
         host = keys.read("host_path", read_absolute)
@@ -141,9 +160,11 @@ class Environment:
         read_only = keys.flag("read_only")
         propagation = keys.text("propagation")
         if propagation is not None and propagation not in _PROPAGATIONS:
-            draft.refuse((*path, "propagation"), propagation, "is not known", "未知")
+            draft.refuse((*path, "propagation"), propagation, Text("is unknown", "未知"))
         elif propagation not in (None, "rprivate"):
-            draft.note((*path, "propagation"), "mounts are private here", "这里的挂载是私有的")
+            draft.note(
+                (*path, "propagation"), Text("mounts are private here", "这里的挂载是私有的")
+            )
         keys.refuse_rest(("host_path", "container_path", "read_only", "propagation"))
         if not all(needed) or host is None or target is None:
             return None
@@ -151,8 +172,10 @@ class Environment:
         if host.rstrip("/") == "/tmp" and (inside.rstrip("/") + "/").startswith("/tmp/"):  # noqa: S108
             draft.note(
                 path,
-                "every task has a /tmp of its own, which ends with it; nothing is mounted",
-                "每个任务都有自己的 /tmp，随任务结束而清除；不挂载",
+                Text(
+                    "every task has its own temporary /tmp; nothing is mounted",
+                    "每个任务都有自己的 /tmp，随任务结束而清除；不挂载",
+                ),
             )
             return None
         return self._volume(host, inside, bool(read_only), path)
@@ -161,32 +184,32 @@ class Environment:
         draft = self._draft
         guess = self._site.guess(host)
         if guess is not None:
-            draft.note((*path, "host_path"), *guess[1:])
+            draft.note((*path, "host_path"), guess[1])
             return {"volume": guess[0], "path": target, "read_only": read_only}
         found = self._site.volume_of(host)
         if found is None:
             known = ", ".join(volume.source for volume in self._site.volumes) or "none"
             passing = f"{host}/".startswith("/tmp/")  # noqa: S108
-            own_en = "; every task has a /tmp of its own, without a mount" if passing else ""
-            own_zh = "；每个任务都有自己的 /tmp，无需挂载" if passing else ""
             draft.refuse(
                 (*path, "host_path"),
                 host,
-                "is a folder of the machine, and only folders that the admin catalogued as a"
-                f" volume are mounted; known here: {known}{own_en}",
-                f"是机器上的目录；只挂载管理员登记为存储卷的目录；这里已知：{known}{own_zh}",
+                Text(
+                    "is a folder of the machine; only folders the admin has made a volume can be"
+                    f" mounted. Known here: {known}",
+                    f"是机器上的目录；只挂载管理员登记为存储卷的目录；这里已知：{known}",
+                )
+                + (_OWN_TMP if passing else EMPTY),
             )
             return None
         volume, rest = found
         draft.note(
             (*path, "host_path"),
-            f"is in the volume {volume.name}",
-            f"在存储卷 {volume.name} 中",
+            Text(f"is in the volume {volume.name}", f"在存储卷 {volume.name} 中"),
         )
         mount = {"volume": volume.name, "path": target, "read_only": read_only}
         return {**mount, "folder": rest.strip("/")} if rest.strip("/") else mount
 
 
 def _absolute(target: str) -> str:
-    """Relative paths are below the folder where Determined starts its tasks."""
+    """Relative paths start at the folder where Determined starts its tasks."""
     return target if target.startswith("/") else f"{WORK_DIR}/{target}"

@@ -1,4 +1,4 @@
-"""`resources` of a Determined file, and where its work is queued."""
+"""`resources` of a Determined file, and its queue."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from danlu.spec.dialects.language import Site
 from danlu.spec.dialects.openpai import read_model
 from danlu.spec.errors import Path
 from danlu.spec.fields import integer
+from danlu.spec.text import Text
 from danlu.spec.units import G, parse_size
 
 DEFAULT_SHM = 4 * G
 DEFAULT_PRIORITY = 42
-"""Determined's own; it is Danlu's 0."""
+"""Determined's default priority; Danlu's 0."""
 
 _LIKELY = 8
-"""So many cards a node often has; where nodes are not known, more on one of them is told."""
+"""A usual number of GPUs per node; with nodes unknown, asking for more on one is noted."""
 
 _slots = integer(0, 100_000)
 _priority = integer(1, 99)
 _per_node = integer(1, 4096)
 
-_NOTED: dict[str, tuple[str, str]] = {
-    "weight": ("shares follow the queue's policy", "份额由队列策略决定"),
-    "devices": (
-        "no devices of the host are passed in beside the GPUs",
+_NOTED: dict[str, Text] = {
+    "weight": Text("shares follow the queue's policy", "份额由队列策略决定"),
+    "devices": Text(
+        "no host devices are passed in besides the GPUs",
         "除 GPU 外不传入主机设备",
     ),
-    "native_parallel": ("changes nothing here", "在这里不起作用"),
-    "is_single_node": ("a task is on one node anyway", "一个任务本来就在一个节点上"),
+    "native_parallel": Text("has no effect here", "在这里不起作用"),
+    "is_single_node": Text("a task is on one node anyway", "一个任务本来就在一个节点上"),
 }
 _KEYS = (
     "slots",
@@ -53,7 +54,7 @@ class Resources:
         self._keys = Keys(draft, keys.mapping("resources"), ("resources",))
         self._experiment = experiment
         self.slots = 1
-        self.at_once: int | None = None  # so many trials within max_slots
+        self.at_once: int | None = None  # how many trials fit into max_slots
 
     def build(self) -> None:
         draft, keys = self._draft, self._keys
@@ -64,13 +65,13 @@ class Resources:
         if second is not None and found is None:
             key, found = other, second
         self.slots = 1 if found is None else found
-        self._cards(("resources", key))
+        self._gpus(("resources", key))
         self._queue()
         self._together()
         shm = keys.read("shm_size", parse_size)
         draft.put(("shm",), shm or DEFAULT_SHM, ("resources", "shm_size"))
-        for name, (en, zh) in _NOTED.items():
-            keys.note(name, en, zh)
+        for name, message in _NOTED.items():
+            keys.note(name, message)
         keys.refuse_rest(_KEYS)
 
     def _together(self) -> None:
@@ -79,13 +80,15 @@ class Resources:
         if most is None:
             return
         if not self._experiment or not self.slots:
-            self._draft.note(key, "is for experiments with cards", "只用于带卡的实验")
+            self._draft.note(key, Text("is only for experiments with GPUs", "只用于带卡的实验"))
         elif most < self.slots:
             self._draft.refuse(
                 key,
                 most,
-                f"is less than the {self.slots} slots of one trial",
-                f"少于一次试验的 {self.slots} 个 slot",
+                Text(
+                    f"is less than the {self.slots} slots of one trial",
+                    f"少于一次试验的 {self.slots} 个 slot",
+                ),
             )
         else:
             self.at_once = most // self.slots
@@ -101,11 +104,13 @@ class Resources:
             draft.put(("priority",), mapped, ("resources", "priority"))
             draft.note(
                 ("resources", "priority"),
-                f"smaller goes first there, larger here: {priority} is {mapped}",
-                f"那里数值小者优先，这里数值大者优先：{priority} 即 {mapped}",
+                Text(
+                    f"lower goes first there, higher here: {priority} becomes {mapped}",
+                    f"那里数值小者优先，这里数值大者优先：{priority} 即 {mapped}",
+                ),
             )
 
-    def _cards(self, key: Path) -> None:
+    def _gpus(self, key: Path) -> None:
         draft = self._draft
         model, model_key = self._model()
         batch = self._batch()
@@ -115,7 +120,9 @@ class Resources:
         if isinstance(per_node, int) and 0 < per_node < count:
             nodes, rest = divmod(count, per_node)
             if rest:
-                draft.refuse(key, count, f"is no multiple of {per_node}", f"不是 {per_node} 的倍数")
+                draft.refuse(
+                    key, count, Text(f"is not a multiple of {per_node}", f"不是 {per_node} 的倍数")
+                )
             count = per_node
         if nodes > 1:
             draft.put(("count",), nodes, key)
@@ -125,28 +132,33 @@ class Resources:
         elif count:
             draft.put(("gpus",), count, key)
         elif model:
-            draft.note(model_key, "no card is asked for, so it does not matter", "没有申请卡")
+            draft.note(model_key, Text("has no effect without a GPU", "没有申请卡，不起作用"))
 
     def _largest(self, key: Path) -> int:
-        """How many slots go on each node where no node has all of them; 0: all on one."""
-        cards = self._site.cards
-        if not cards:
+        """How many slots per node if no node has all of them; 0: all on one."""
+        gpus = self._site.gpus
+        if not gpus:
             if self.slots > _LIKELY:
                 self._draft.note(
                     key,
-                    f"all {self.slots} cards are asked for on one node; slurm.slots_per_node says"
-                    " how many go on each",
-                    f"在一个节点上申请 {self.slots} 张卡；slurm.slots_per_node 指定每个节点的卡数",
+                    Text(
+                        f"asks for all {self.slots} GPUs on one node; slurm.slots_per_node sets "
+                        "how many per node",
+                        f"在一个节点上申请 {self.slots} 张卡；slurm.slots_per_node 指定每个节点的"
+                        "卡数",
+                    ),
                 )
             return 0
-        if self.slots <= cards or self.slots % cards:
+        if self.slots <= gpus or self.slots % gpus:
             return 0
         self._draft.note(
             key,
-            f"no node has {self.slots} cards: {self.slots // cards} nodes with {cards} each",
-            f"没有节点有 {self.slots} 张卡：用 {self.slots // cards} 个节点，每个 {cards} 张",
+            Text(
+                f"no node has {self.slots} GPUs: {self.slots // gpus} nodes with {gpus} each",
+                f"没有节点有 {self.slots} 张卡：用 {self.slots // gpus} 个节点，每个 {gpus} 张",
+            ),
         )
-        return cards
+        return gpus
 
     def _model(self) -> tuple[str | None, Path]:
         key: Path = ("resources", "agent_label")
@@ -156,12 +168,12 @@ class Resources:
         model = self._draft.read(read_model, str(label), key)
         if model is not None and self.slots:
             self._draft.note(
-                key, f"asks for cards of the model {model}", f"申请型号为 {model} 的卡"
+                key, Text(f"asks for the GPU model {model}", f"申请型号为 {model} 的卡")
             )
         return model, key
 
     def _batch(self) -> Mapping[str, Any]:
-        """`slurm` (or `pbs`): how an HPC launcher would have split the slots."""
+        """`slurm` (or `pbs`): how an HPC launcher would split the slots."""
         draft = self._draft
         found: dict[str, Any] = {}
         for name in ("slurm", "pbs"):
@@ -172,9 +184,12 @@ class Resources:
             gpu_type = keys.line("gpu_type")
             if gpu_type is not None and not self._keys.has("agent_label"):
                 draft.note(
-                    (name, "gpu_type"), "agent_label names the model", "型号请写 agent_label"
+                    (name, "gpu_type"),
+                    Text("use agent_label for the model", "型号请写 agent_label"),
                 )
             for key in ("sbatch_args", "pbsbatch_args"):
-                keys.note(key, "nothing is submitted to another scheduler", "不会提交到别的调度器")
+                keys.note(
+                    key, Text("nothing is submitted to another scheduler", "不会提交到别的调度器")
+                )
             keys.note_rest()
         return found

@@ -1,8 +1,8 @@
-"""A shell script whose one `dlc submit` (or `dlc create job`) says the job by flags.
+"""A shell script with one `dlc submit` (or `dlc create job`) that describes the job by flags.
 
-Only what the text itself says is read, plain variables that it sets once included. What a shell
-would have to work out (its own variables, commands in backquotes) is known to nobody but that
-shell, and the script runs as it is where `dlc` is a command.
+Only the text itself is used, including plain variables it sets once. What only a shell can evaluate
+(its own variables, command substitution) is refused; such a script runs as it is where the `dlc`
+command is installed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from danlu.spec.dialects.recognise import COMMAND
 from danlu.spec.errors import Finding, Path, SpecError, file_error, spec_error
 from danlu.spec.fields import LONGEST_WORD
 from danlu.spec.read import RawJob
+from danlu.spec.text import Text
 
 _SETS = re.compile(r"^[ \t]*(?:(?:export|local|readonly)[ \t]+)?([A-Za-z_]\w*)=", re.M | re.A)
 _PUT_IN = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^}$`]*))?\})", re.ASCII)
@@ -28,26 +29,28 @@ _OF_THE_CLIENT = (
 _SHORT = {"n": "name", "w": "workspace_id"}
 _FLAGS = frozenset((*KNOWN, *SWITCHES, *_FILES, *_OF_THE_CLIENT))
 _ENDS = ";|&<>\n"
-_PLAIN = re.compile(r"[\w./:=,@%+-]+")  # what means nothing to a shell, quoted or not
+_PLAIN = re.compile(r"[\w./:=,@%+-]+")  # means nothing to a shell, quoted or not
 
 
 @dataclass(slots=True)
 class _Word:
     text: str
     line: int
-    live: bool  # a shell would have put something in
+    live: bool  # a shell would have substituted something
 
 
 def read_command(text: str) -> tuple[RawJob, bool]:
-    """The flags as keys, and whether the script holds more. Raises `SpecError`."""
-    text = text.replace("\r\n", "\n")  # a line that goes on ends with its backslash
+    """The flags as keys, and whether the script contains more. Raises `SpecError`."""
+    text = text.replace("\r\n", "\n")  # a continued line ends with its backslash
     found = list(COMMAND.finditer(text))
     first = found[0]
     if len(found) > 1:
         raise file_error(
-            "The script submits several jobs; run it as it is: dlc is a command here"
-            " (danlu shims install)",
-            "脚本提交了多个任务；请直接运行它：这里有 dlc 命令（danlu shims install）",
+            Text(
+                "The script submits several jobs; run it as it is, with the dlc command (danlu "
+                "shims install)",
+                "脚本提交了多个任务；请直接运行它：这里有 dlc 命令（danlu shims install）",
+            ),
             text.count("\n", 0, found[1].start()) + 1,
         )
     begin = text.count("\n", 0, first.start()) + 1
@@ -68,10 +71,12 @@ def read_command(text: str) -> tuple[RawJob, bool]:
                 Finding(
                     (name,),
                     word.text,
-                    "is put in by the shell, so nobody else knows it; run the script as it is: dlc"
-                    " is a command here (danlu shims install)",
-                    "由 shell 代入，别处无法得知；请直接运行脚本：这里有 dlc 命令"
-                    "（danlu shims install）",
+                    Text(
+                        "is evaluated by the shell and unknown here; run the script as it is, "
+                        "with the dlc command (danlu shims install)",
+                        "由 shell 代入，别处无法得知；请直接运行脚本：这里有 dlc 命令"
+                        "（danlu shims install）",
+                    ),
                 )
             )
         elif name in _FILES:
@@ -79,8 +84,10 @@ def read_command(text: str) -> tuple[RawJob, bool]:
                 Finding(
                     (name,),
                     word.text,
-                    "names the job's file; give that file instead",
-                    "是任务文件；请直接给该文件",
+                    Text(
+                        "names the job's file; submit that file instead",
+                        "是任务文件；请直接给该文件",
+                    ),
                 )
             )
     raw = RawJob(values, None, lines)
@@ -111,26 +118,26 @@ def _flags(words: list[_Word]) -> Iterator[tuple[str, _Word]]:
 
 
 def _is_value(name: str, text: str) -> bool:
-    """Whether the word after a flag belongs to it. A value may begin with '--' itself."""
+    """Whether the word after a flag belongs to it. A value may itself start with '--'."""
     if name in SWITCHES:
         return text in ("true", "false")
     return not text.startswith("--") or text[2:].partition("=")[0] not in _FLAGS
 
 
 def _variables(text: str) -> dict[str, str]:
-    """What the script sets before, where the text says it: once, and to something plain."""
+    """Variables the script sets before, if the text shows them: once, and to a plain value."""
     found: dict[str, str] = {}
     twice: set[str] = set()
     over = 0
     for match in _SETS.finditer(text):
         if match.start() < over:
-            continue  # in the quotes of the one before
+            continue  # inside the quotes of the previous one
         name = match[1]
         twice |= {name} & found.keys()
         try:
             words, over = _words(text, match.end(), 1, found)
         except SpecError:
-            break  # an open quote holds all that follows
+            break  # an open quote contains all that follows
         if text[match.end() : match.end() + 1] in ("", " ", "\t", "\n"):
             words = [_Word("", 1, False)]
         if words and not words[0].live:
@@ -152,7 +159,7 @@ def _words(text: str, at: int, line: int, variables: Mapping[str, str]) -> tuple
         if known is not None:
             word = word or _Word("", line, False)
             if len(word.text) + len(known[0]) > LONGEST_WORD:
-                word.live = True  # variables that grow by being put into one another
+                word.live = True  # variables that grow by substitution
             else:
                 word.text += known[0]
             step = known[1]
@@ -161,7 +168,7 @@ def _words(text: str, at: int, line: int, variables: Mapping[str, str]) -> tuple
             escaped = text[at + 1]
             if escaped != "\n":
                 word = word or _Word("", line, False)
-                # In double quotes a backslash stays in front of what it does not protect.
+                # In double quotes a backslash is kept before characters it does not escape.
                 kept = quote and escaped not in '"\\$`'
                 word.text += char + escaped if kept else escaped
         elif quote:
@@ -191,13 +198,13 @@ def _words(text: str, at: int, line: int, variables: Mapping[str, str]) -> tuple
             line += text.count("\n", at, at + step)
         at += step
     if quote:
-        raise file_error("A quote is not closed", "引号没有闭合", line)
+        raise file_error(Text("Unclosed quote", "引号没有闭合"), line)
     _keep(words, word)
     return words, at
 
 
 def _known(text: str, at: int, variables: Mapping[str, str]) -> tuple[str, int] | None:
-    """The value of the variable that stands here, and how long its name is written."""
+    """The value of the variable at this position, and the length of its name as written."""
     match = _PUT_IN.match(text, at)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Data, code and libraries of a DLC job: what must be there before its command runs."""
+"""Data, code and libraries of a DLC job, needed before its command runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.keys import Keys
 from danlu.spec.dialects.language import Site
 from danlu.spec.refs import NAME_PATTERN
+from danlu.spec.text import Text
 
 _NAME = re.compile(NAME_PATTERN, re.ASCII)
 _GIT = re.compile(r"(?:https?|ssh|git)://|git@", re.ASCII)
@@ -37,41 +38,47 @@ class Data:
         name, *rest = [part.strip() for part in text.split(":")]
         where = next((part for part in rest if part.startswith("/")), None)
         if not _NAME.fullmatch(name):
-            draft.refuse(key, text, "names no dataset", "不是数据集")
+            draft.refuse(key, text, Text("is not a dataset", "不是数据集"))
             return
         if where is None:
             known = {volume.name: volume.target for volume in self._site.volumes}
             where = known.get(name, f"/mnt/{name}")
         draft.note(
             key,
-            f"the dataset {name} is the volume {name} here, seen at {where}",
-            f"数据集 {name} 在这里是存储卷 {name}，位于 {where}",
+            Text(
+                f"the dataset {name} is the volume {name} here, mounted at {where}",
+                f"数据集 {name} 在这里是存储卷 {name}，位于 {where}",
+            ),
         )
         mounts[where] = {"volume": name, "path": where}
 
     def _uri(self, text: str, mounts: dict[str, dict[str, Any]]) -> None:
-        """`nas://host/path::/mount:{options}`; known where the admin catalogued that folder."""
+        """`nas://host/path::/mount:{options}`; known if the admin declared that folder as a
+        volume.
+        """
         draft, key = self._draft, ("data_source_uris",)
         address, _, where = text.partition("::")
         scheme, separator, rest = address.partition("://")
         path = "/" + rest.partition("/")[2]
         where, brace, _ = where.partition(":{")
         if brace:
-            draft.note(key, "how it is mounted is the platform's matter", "挂载方式由平台决定")
+            draft.note(key, Text("mount options are set by the platform", "挂载方式由平台决定"))
         target = where.split("::")[0].strip()
         guess = self._site.guess(rest) if separator and target else None
         if guess is not None:
             mounts[target] = {"volume": guess[0], "path": target}
-            draft.note(key, *guess[1:])
+            draft.note(key, guess[1])
             return
         found = self._site.volume_of(path) if separator else None
         if found is None:
             draft.refuse(
                 key,
                 text,
-                f"{scheme or 'it'} is storage of the cloud, which is not here; ask the admin for a"
-                " volume and name it in data_sources",
-                "是云上的存储，这里没有；请管理员登记存储卷，再写进 data_sources",
+                Text(
+                    f"{scheme or 'it'} is cloud storage, which does not exist here; ask the admin "
+                    "for a volume and use it in data_sources",
+                    "是云上的存储，这里没有；请管理员登记存储卷，再写进 data_sources",
+                ),
             )
             return
         volume, below = found
@@ -79,10 +86,10 @@ class Data:
         mounts[target] = {"volume": volume.name, "path": target}
         if below.strip("/"):
             mounts[target]["folder"] = below.strip("/")
-        draft.note(key, f"is the volume {volume.name} here", f"在这里是存储卷 {volume.name}")
+        draft.note(key, Text(f"is the volume {volume.name} here", f"在这里是存储卷 {volume.name}"))
 
     def before(self) -> list[str]:
-        """Shell lines in front of the command."""
+        """Shell lines to run before the command."""
         return [*self._code(), *self._libraries()]
 
     def _code(self) -> list[str]:
@@ -93,15 +100,20 @@ class Data:
         if not source:
             for key, value in (("code_branch", branch), ("code_commit", commit)):
                 if value:
-                    draft.note((key,), "there is no code_source", "没有 code_source")
+                    draft.note(
+                        (key,),
+                        Text("has no effect without code_source", "没有 code_source，不起作用"),
+                    )
             return []
         if not _GIT.match(source):
             draft.refuse(
                 ("code_source",),
                 source,
-                "is the id of a code source of the cloud; write the repository's address, or put"
-                " the code into a volume",
-                "是云上代码配置的 id；请写仓库地址，或把代码放到存储卷",
+                Text(
+                    "is the id of a cloud code source; use the repository's address, or put the "
+                    "code into a volume",
+                    "是云上代码配置的 id；请写仓库地址，或把代码放到存储卷",
+                ),
             )
             return []
         words = ["git", "clone", *(["--branch", branch] if branch else []), source, "code"]
@@ -110,8 +122,10 @@ class Data:
             lines.append(f"git checkout {shlex.quote(commit)} || exit $?")
         draft.note(
             ("code_source",),
-            "is cloned into the folder code of the working directory at the start",
-            "启动时克隆到工作目录的 code 文件夹",
+            Text(
+                "is cloned into the folder code of the working directory at startup",
+                "启动时克隆到工作目录的 code 文件夹",
+            ),
         )
         return lines
 
@@ -122,7 +136,8 @@ class Data:
         if libraries:
             lines.append(f"pip install {shlex.join(libraries)} || exit $?")
             draft.note(
-                ("thirdparty_libs",), "is installed with pip at the start", "启动时用 pip 安装"
+                ("thirdparty_libs",),
+                Text("is installed with pip at startup", "启动时用 pip 安装"),
             )
         folder = (keys.text("thirdparty_lib_dir") or "").strip()
         if folder:
@@ -130,13 +145,15 @@ class Data:
             lines.append(f"pip install -r {path} || exit $?")
             draft.note(
                 ("thirdparty_lib_dir",),
-                "its requirements.txt is installed with pip at the start",
-                "启动时用 pip 安装其中的 requirements.txt",
+                Text(
+                    "its requirements.txt is installed with pip at startup",
+                    "启动时用 pip 安装其中的 requirements.txt",
+                ),
             )
         return lines
 
 
 def _parts(text: str | None) -> list[str]:
-    """Between commas; those in braces are options of a mount."""
+    """Separated by commas; those in braces are mount options."""
     parts = re.findall(r"(?:\{[^{}]*\}|[^,])+", text or "")
     return [part.strip() for part in parts if part.strip()]

@@ -1,4 +1,4 @@
-"""The keys of a DLC job, and how its params file is read: `key=value`, one a line."""
+"""The keys of a DLC job, and its params file: `key=value`, one per line."""
 
 from __future__ import annotations
 
@@ -8,40 +8,42 @@ from typing import Any
 from danlu.spec.dialects.dlc_roles import COUNTS, RESOURCES
 from danlu.spec.errors import NO_VALUE, Finding, Path, spec_error
 from danlu.spec.read import RawJob, read_jobs
+from danlu.spec.text import Text
 
 _KEY = re.compile(r"(?:--)?([A-Za-z_][A-Za-z0-9_.-]*)", re.ASCII)
 
-_NOT_NEEDED_EN = "has no meaning here; nothing of it is needed"
-_NOT_NEEDED_ZH = "在这里没有意义，也不需要"
-_NETWORK = ("networks are those of the nodes", "网络即节点的网络")
-_KEPT = ("jobs and their logs stay listed anyway", "任务及其日志本来就会保留")
-_WATCHED = ("the platform itself watches the tasks", "平台自己会看护任务")
-_REGISTRY = (
-    "is not used; registries and their logins are set up once by the admin",
+_NOT_NEEDED = Text(
+    "has no meaning here and is not needed",
+    "在这里没有意义，也不需要",
+)
+_NETWORK = Text("the nodes' networks are used", "网络即节点的网络")
+_KEPT = Text("jobs and their logs are kept anyway", "任务及其日志本来就会保留")
+WATCHED = Text("the platform monitors the tasks itself", "平台自己会看护任务")
+_REGISTRY = Text(
+    "is not used; registries and their credentials are configured by the admin",
     "不使用；镜像仓库及其登录由管理员统一设置",
 )
-NOTED: dict[str, tuple[str, str]] = {
+NOTED: dict[str, Text] = {
     "vpc_id": _NETWORK,
     "switch_id": _NETWORK,
     "security_group_id": _NETWORK,
     "extended_cidrs": _NETWORK,
     "default_route": _NETWORK,
-    "tags": ("jobs have no tags here", "这里的任务没有标签"),
-    "oversold_type": ("cards are not oversold here", "这里不超卖"),
-    "driver": ("the node's driver is used", "使用节点的驱动"),
+    "tags": Text("jobs have no tags here", "这里的任务没有标签"),
+    "oversold_type": Text("GPUs are not oversubscribed here", "这里不超卖"),
+    "driver": Text("the node's driver is used", "使用节点的驱动"),
     "job_reserved_minutes": _KEPT,
     "job_reserved_policy": _KEPT,
-    "advanced_settings": (_NOT_NEEDED_EN, _NOT_NEEDED_ZH),
+    "advanced_settings": _NOT_NEEDED,
     "image_repo_username": _REGISTRY,
     "image_repo_password": _REGISTRY,
-    "aimaster_enable": _WATCHED,
-    "aimaster_args": _WATCHED,
-    "enable_credential": ("tasks get no login of the cloud", "任务不会得到云上的凭证"),
-    "disable_ecs_stock_check": (_NOT_NEEDED_EN, _NOT_NEEDED_ZH),
-    "exit_code_on_stopped": ("a stopped job ends as stopped", "被停止的任务状态为已停止"),
-    "enable_priority_preemption": (
-        "whether a job may be stopped for others is the queue's policy",
-        "任务能否因他人被停止由队列策略决定",
+    "aimaster_enable": WATCHED,
+    "enable_credential": Text("tasks get no cloud credentials", "任务不会得到云上的凭证"),
+    "disable_ecs_stock_check": _NOT_NEEDED,
+    "exit_code_on_stopped": Text("a stopped job ends as stopped", "被停止的任务状态为已停止"),
+    "enable_priority_preemption": Text(
+        "whether jobs may be preempted is up to the queue's policy",
+        "任务能否被抢占由队列策略决定",
     ),
 }
 _COMMON = (
@@ -64,6 +66,7 @@ _COMMON = (
     "job_max_running_time_minutes",
     "success_policy",
     "node_names",
+    "aimaster_args",
 )
 KNOWN = (
     *_COMMON,
@@ -86,7 +89,7 @@ SWITCHES = frozenset(
         "quiet",
     }
 )
-"""Flags that need no value."""
+"""Flags without a value."""
 
 
 def read_pairs(text: str) -> RawJob:
@@ -109,15 +112,17 @@ def read_pairs(text: str) -> RawJob:
                 Finding(
                     place,
                     NO_VALUE,
-                    "this line is not key=value; a value is all that stands after the first '='",
-                    "这一行不是 key=value；第一个 '=' 之后都是值",
+                    Text(
+                        "is not key=value; everything after the first '=' is the value",
+                        "不是 key=value；第一个 '=' 之后都是值",
+                    ),
                 )
             )
             continue
         key = match[1]
         if (key,) in lines:
             findings.append(
-                Finding((key,), NO_VALUE, "stands twice; keep one", "出现两次；请只保留一个")
+                Finding((key,), NO_VALUE, Text("is set twice; keep one", "出现两次；请只保留一个"))
             )
         lines[(key,)] = number
         values[key] = value.rstrip("\r")

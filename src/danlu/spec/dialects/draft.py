@@ -1,7 +1,7 @@
-"""A native job in the making: what was understood, what is to be said, what cannot be.
+"""A native job under construction: its values, notes and errors.
 
-Every native value remembers which key of the foreign file it came from, so that whatever is found
-wrong later is told in the writer's own words, with the line.
+Every native value remembers the foreign key it came from, so that later errors are reported for
+that key and line.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from danlu.spec.errors import (
     spec_error,
 )
 from danlu.spec.read import RawJob
+from danlu.spec.text import Text
 
 T = TypeVar("T")
 
@@ -35,22 +36,20 @@ _NOT_IN_ROLES = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What was mapped to something else, or is not needed here, in both languages."""
+    """A note on what was mapped, or has no effect here."""
 
-    en: str
-    zh: str
+    message: Text
     key: str = ""
     line: int | None = None
 
     def text(self, language: str = "en") -> str:
-        chinese = language.startswith("zh")
-        place = ""
-        if self.line is not None:
-            place = f"第 {self.line} 行：" if chinese else f"line {self.line}: "
-        return place + (self.zh if chinese else self.en)
+        if self.line is None:
+            return self.message.pick(language)
+        place = Text(f"line {self.line}: ", f"第 {self.line} 行：")
+        return (place + self.message).pick(language)
 
     def values(self) -> dict[str, str | int | None]:
-        return {"key": self.key, "line": self.line, "en": self.en, "zh": self.zh}
+        return {"key": self.key, "line": self.line, **self.message.values()}
 
 
 class Draft:
@@ -63,27 +62,26 @@ class Draft:
         self.findings: list[Finding] = []
         self._origins: dict[Path, Path] = {}
 
-    # -- saying -------------------------------------------------------------------------------
+    # -- notes and errors ---------------------------------------------------------------------
 
-    def note(self, key: Path, en: str, zh: str) -> None:
-        """The texts go on after the key: "portList.0.beginAt: ports are leased ..."."""
+    def note(self, key: Path, message: Text) -> None:
+        """The message continues after the key: "portList.0.beginAt: ports are leased ..."."""
         if len(self.notes) >= MOST_NOTES:
             return
         shown = show_path(key)
-        before_en, before_zh = (f"{shown}: ", f"{shown}：") if shown else ("", "")
         line = self.line_of(key) if key else None
-        found = Note(before_en + en, before_zh + zh, shown, line)
+        found = Note(message.after(shown) if shown else message, shown, line)
         if found not in self.notes:
             self.notes.append(found)
 
-    def refuse(self, key: Path, value: object, en: str, zh: str) -> None:
-        self.findings.append(Finding(key, value, en, zh))
+    def refuse(self, key: Path, value: object, message: Text) -> None:
+        self.findings.append(Finding(key, value, message))
 
-    def missing(self, key: Path, en: str, zh: str) -> None:
-        self.refuse(key, NO_VALUE, f"is missing; {en}", f"缺少；{zh}")
+    def missing(self, key: Path, message: Text) -> None:
+        self.refuse(key, NO_VALUE, Text("is missing; ", "缺少；") + message)
 
     def read(self, reader: Callable[[Any], T], value: object, key: Path) -> T | None:
-        """A reader's value; what it refuses is told of this key."""
+        """The parsed value; errors are reported for this key."""
         try:
             return reader(value)
         except Wrong as error:
@@ -110,37 +108,44 @@ class Draft:
         return place
 
     def name(self, text: str, key: Path) -> None:
-        """A job's name as Danlu allows it: shortened or cleaned, with a note."""
+        """A job name Danlu allows: shortened or cleaned up, with a note."""
         plain = _NOT_IN_NAMES.sub("-", text.strip()).strip("-." if text[:1] in "-." else "")
         if text.strip()[-1:] != "-":
-            plain = plain.rstrip("-")  # what stands for a bracket at the end
+            plain = plain.rstrip("-")  # replacement of a closing bracket
         plain = plain.lstrip("-.")[:LONGEST_NAME]
         if not re.search("[A-Za-z0-9]", plain):
             self.note(
                 key,
-                f"{text[:80]!r} holds nothing a name here can hold (letters, digits, '_', '.',"
-                " '-'); the name is made from the command",
-                f"{text[:80]!r} 中没有可用于名称的字符（字母、数字、'_'、'.'、'-'）；名称取自命令",
+                Text(
+                    f"{text[:80]!r} contains no characters allowed in a name (letters, digits, "
+                    "'_', '.', '-'); the name is derived from the command",
+                    f"{text[:80]!r} 中没有可用于名称的字符（字母、数字、'_'、'.'、'-'）；名称取自"
+                    "命令",
+                ),
             )
             return
         if plain != text:
             self.note(
                 key,
-                f"the job is called {plain!r} here (letters, digits, '_', '.', '-', up to 64)",
-                f"任务在这里叫 {plain!r}（字母、数字、'_'、'.'、'-'，最多 64 个字符）",
+                Text(
+                    f"the job is named {plain!r} here (letters, digits, '_', '.', '-', up to 64)",
+                    f"任务在这里叫 {plain!r}（字母、数字、'_'、'.'、'-'，最多 64 个字符）",
+                ),
             )
         self.put(("name",), plain, key)
 
     def role_name(self, text: str, key: Path) -> str:
-        """A role's name as Danlu allows it, with a note where that is another one."""
+        """A role name Danlu allows, with a note if it differs."""
         plain = _NOT_IN_ROLES.sub("_", text)[:32]
         if not plain[:1].isalpha():
             plain = f"r{plain}"[:32]
         if plain != text:
             self.note(
                 key,
-                f"the role is called {plain!r} here, in its variables too",
-                f"角色在这里叫 {plain!r}，变量名中也是",
+                Text(
+                    f"the role is named {plain!r} here, also in its variables",
+                    f"角色在这里叫 {plain!r}，变量名中也是",
+                ),
             )
         return plain
 
@@ -149,7 +154,7 @@ class Draft:
     def finish(
         self, values: Mapping[str, Any], offers: Mapping[str, Any], defaults: Defaults
     ) -> Submission:
-        """The whole job. Raises `SpecError` in the words of the foreign file."""
+        """The complete job. Raises `SpecError` in terms of the foreign file."""
         self._apply(values, offers)
         problem: SpecError | None = None
         raw = RawJob(self.values, None, {}, (), "")
@@ -191,16 +196,15 @@ class Draft:
         return any(role.get("image") for role in roles.values()) or bool(self.values.get("image"))
 
     def _in_their_words(self, error: SpecError) -> SpecError:
-        """A problem of the native job, told of the foreign key it came from."""
+        """Errors of the native job, mapped to the foreign keys they came from."""
         findings = []
         for problem in error.problems:
             path = self._origin(problem.key)
-            en, zh = problem.message_en, problem.message_zh
+            message = problem.message
             if path is not None and problem.key:
-                # The native key in front is not one the writer knows.
-                en = en.removeprefix(f"{problem.key}: ")
-                zh = zh.removeprefix(f"{problem.key}: ")
-            findings.append(Finding(path or (), NO_VALUE, en, zh))
+                # The writer does not know the native key.
+                message = message.without(f"{problem.key}: ")
+            findings.append(Finding(path or (), NO_VALUE, message))
         return spec_error(findings, self.line_of)
 
     def _origin(self, shown: str) -> Path | None:

@@ -1,4 +1,4 @@
-"""Reading the keys of one foreign mapping: each is taken once, and what is left over is known."""
+"""Reads the keys of a foreign mapping: each is consumed once, so leftovers are known."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from danlu.spec.errors import (
     wrong,
 )
 from danlu.spec.fields import read_flag, read_line, read_text
+from danlu.spec.text import Text
 
 T = TypeVar("T")
 _FEW = 50
@@ -36,7 +37,7 @@ class Keys:
         return self.values.get(key)
 
     def read(self, key: str, reader: Callable[[Any], T]) -> T | None:
-        """None where it is absent, null or wrong; what is wrong is told."""
+        """None if absent, null or invalid; errors are reported."""
         value = self.raw(key)
         return None if value is None else self.draft.read(reader, value, (*self.path, key))
 
@@ -55,19 +56,19 @@ class Keys:
     def items(self, key: str) -> list[Any]:
         return self.read(key, as_list) or []
 
-    def required(self, key: str, en: str, zh: str) -> bool:
-        """Whether it is there; if not, that is told."""
+    def required(self, key: str, message: Text) -> bool:
+        """Whether it is present; if not, that is reported."""
         if self.values.get(key) is not None:
             return True
         self.taken.add(key)
-        self.draft.missing((*self.path, key), en, zh)
+        self.draft.missing((*self.path, key), message)
         return False
 
-    def note(self, key: str, en: str, zh: str) -> None:
-        """For a key that has no meaning here, where it is given at all."""
+    def note(self, key: str, message: Text) -> None:
+        """Notes a key that has no meaning here, if it is given."""
         value = self.raw(key)
         if value not in (None, "", [], {}):
-            self.draft.note((*self.path, key), en, zh)
+            self.draft.note((*self.path, key), message)
 
     def left(self) -> list[str]:
         return [key for key in self.values if key not in self.taken]
@@ -76,38 +77,33 @@ class Keys:
         names = list(known)
         for key in self.left():
             if len(self.draft.findings) > MOST_PROBLEMS:
-                return  # looking for the nearest key of thousands takes its time
+                return  # finding the closest of thousands of keys is slow
             found = unknown_key(key, names, self.path)
             if len(names) > _FEW and nearest(key, names) is None:
-                # A hundred names would hide what is wrong.
-                en, zh = "is not a key of this language", "不是该语言的键"
-                found = Finding((*self.path, key), NO_VALUE, en, zh)
+                # A hundred names would hide the problem.
+                message = Text("is not a known key", "是未知的键")
+                found = Finding((*self.path, key), NO_VALUE, message)
             self.draft.findings.append(found)
 
     def note_rest(self) -> None:
         for key in self.left():
             self.draft.note(
                 (*self.path, key),
-                "is not a key of this language; it changes nothing",
-                "不是该语言的键；不起作用",
+                Text("is not a known key and has no effect", "是未知的键；不起作用"),
             )
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
-    raise wrong(value, "is not a mapping of keys to values", "不是键和值的映射")
+    raise wrong(value, Text("is not a mapping of keys to values", "不是键和值的映射"))
 
 
 def as_list(value: object) -> list[Any]:
     if isinstance(value, list):
         return value
-    raise wrong(value, "is not a list", "不是列表")
+    raise wrong(value, Text("is not a list", "不是列表"))
 
 
 def as_text_list(value: object) -> list[str]:
     return [read_text(each) for each in as_list(value)]
-
-
-def none_if_blank(value: str | None) -> str | None:
-    return value if value and value.strip() else None

@@ -1,4 +1,4 @@
-"""The languages there are, what a conversion may know of its surroundings, and what it gives."""
+"""The supported languages, and the input and output of a conversion."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from danlu.spec.complete import Submission
 from danlu.spec.dialects.draft import Note
+from danlu.spec.text import Text
 
 
 class Dialect(StrEnum):
@@ -40,7 +41,7 @@ _LONGEST = 64
 
 @dataclass(frozen=True, slots=True)
 class SiteVolume:
-    """A catalogued volume: where it is on the nodes, and where tasks see it."""
+    """A declared volume: its folder on the nodes, and its path in tasks."""
 
     name: str
     source: str
@@ -48,15 +49,27 @@ class SiteVolume:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeSize:
+    """What a whole node has."""
+
+    cpus: float
+    memory: int  # bytes
+    gpus: int = 0
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
-    """What only the installation knows. Foreign files name folders of machines by their path."""
+    """What only the installation knows. Foreign files name folders of machines by path."""
 
     volumes: tuple[SiteVolume, ...] = ()
-    cards: int = 0  # of the node that has most; 0: not known
-    nodes: frozenset[str] = frozenset()  # their names; none: not known
+    gpus: int = 0  # of the node with the most; 0: unknown
+    nodes: frozenset[str] = frozenset()  # node names; empty: unknown
+    sizes: tuple[NodeSize, ...] = ()  # of its nodes, each once; empty: unknown
+    labels: frozenset[str] = frozenset()  # of any node
 
     def volume_of(self, path: str) -> tuple[SiteVolume, str] | None:
-        """The volume that holds a path of the nodes, and the rest of the path below it."""
+        """The volume that contains a path of the nodes, and the rest of the path."""
         best: tuple[SiteVolume, str] | None = None
         for volume in self.volumes:
             for root in (volume.source, volume.target):
@@ -65,19 +78,23 @@ class Site:
                     best = volume, rest
         return best
 
-    def guess(self, path: str) -> tuple[str, str, str] | None:
-        """Where no volume is known at all (`danlu convert` without a server): a volume's name made
-        of the path, and what is to be said. Whoever queues the job checks the name."""
+    def guess(self, path: str) -> tuple[str, Text] | None:
+        """If no volumes are known (`danlu convert` without a server): a volume name derived from
+        the path, and a note. The name is checked when the job is submitted.
+        """
         if self.volumes:
             return None
         name = _NOT_IN_NAMES.sub("-", path).strip("-._")[:_LONGEST].rstrip("-._") or "root"
         return (
             name,
-            f"which volume holds {path[:200]} is not known here: {name!r} stands for it; put the"
-            " name that danlu volume list shows, or convert with --volume NAME=/folder/on/nodes",
-            f"这里不知道 {path[:200]} 在哪个存储卷中：暂写作 {name!r}；请改成"
-            " danlu volume list 显示的名称，"
-            "或转换时加 --volume 名称=/节点上的目录",
+            Text(
+                f"the volume of {path[:200]} is unknown here: {name!r} is a placeholder; replace "
+                "it with a name from danlu volume list, or convert with --volume "
+                "NAME=/folder/on/nodes",
+                f"这里不知道 {path[:200]} 在哪个存储卷中：暂写作 {name!r}；请改成"
+                " danlu volume list 显示的名称，"
+                "或转换时加 --volume 名称=/节点上的目录",
+            ),
         )
 
 
@@ -90,14 +107,16 @@ def _below(path: str, root: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What stands beside the file on the command line or in the request."""
+    """What is given besides the file, on the command line or in the request."""
 
     run_as: str | None = None  # Determined: shell, notebook, command, tensorboard, experiment
     overrides: tuple[str, ...] = ()  # Determined: a.b.c=value
     arguments: tuple[str, ...] = ()  # sbatch: the words after the script
-    words: tuple[str, ...] = ()  # sbatch: options of the command line; they win over the file's
-    values: Mapping[str, Any] = field(default_factory=dict)  # native keys that win
-    offers: Mapping[str, Any] = field(default_factory=dict)  # native keys where the file has none
+    words: tuple[str, ...] = ()  # sbatch: command-line options; they override the file's
+    values: Mapping[str, Any] = field(default_factory=dict)  # native keys that override the file
+    offers: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # native keys for what the file does not set
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +124,5 @@ class Converted:
     dialect: Dialect
     jobs: tuple[Submission, ...]
     notes: tuple[Note, ...] = ()
-    # Secrets that stood in the file itself: name -> value. Whoever queues the job keeps them.
+    # Secrets contained in the file: name -> value. The server stores them when the job is queued.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)

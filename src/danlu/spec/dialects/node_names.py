@@ -1,4 +1,4 @@
-"""Nodes that a foreign file names: `node[01-03,7],login`, or names between commas."""
+"""Nodes named in a foreign file: `node[01-03,7],login`, or comma-separated names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.language import Site
 from danlu.spec.errors import Path, wrong
 from danlu.spec.refs import NAME_PATTERN
+from danlu.spec.text import Text
 
 MOST = 1000
 _NAME = re.compile(NAME_PATTERN, re.ASCII)
@@ -16,7 +17,7 @@ _SPAN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
 def put_nodes(draft: Draft, native: str, text: str, site: Site, key: Path) -> None:
-    """Names that exist here are kept; of others it is said that there are none of that name."""
+    """Keeps the names that exist here; notes the others."""
     names = draft.read(read_names, text, key)
     if not names:
         return
@@ -26,8 +27,7 @@ def put_nodes(draft: Draft, native: str, text: str, site: Site, key: Path) -> No
         listed = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
         draft.note(
             key,
-            f"there is no node {listed} here; it is passed over",
-            f"这里没有节点 {listed}；略过",
+            Text(f"no node {listed} here; ignored", f"这里没有节点 {listed}；已忽略"),
         )
     if here:
         draft.put(("nodes", native), here, key)
@@ -38,7 +38,7 @@ def read_names(value: object) -> list[str]:
     for match in re.finditer(r"(?:\[[^\[\]]*\]|[^,])+", str(value)):
         found += _expanded(match[0].strip())
         if len(found) > MOST:
-            raise wrong(value, f"names more than {MOST} nodes", f"超过 {MOST} 个节点")
+            raise wrong(value, Text(f"names more than {MOST} nodes", f"超过 {MOST} 个节点"))
     if not all(_NAME.fullmatch(name) for name in found):
         raise _wrong(value)
     return list(dict.fromkeys(found))
@@ -55,7 +55,7 @@ def _expanded(part: str) -> list[str]:
             raise _wrong(part)
         low, high = int(ends[1]), int(ends[2] or ends[1])
         if high - low > MOST:
-            raise wrong(part, f"names more than {MOST} nodes", f"超过 {MOST} 个节点")
+            raise wrong(part, Text(f"names more than {MOST} nodes", f"超过 {MOST} 个节点"))
         names += [
             f"{match[1]}{str(number).zfill(len(ends[1]))}{match[3]}"
             for number in range(low, high + 1)
@@ -66,6 +66,8 @@ def _expanded(part: str) -> list[str]:
 def _wrong(value: object) -> Exception:
     return wrong(
         value,
-        "is not a list of nodes; write names as in n1,n2 or n[1-4]",
-        "不是节点列表；请写节点名，例如 n1,n2 或 n[1-4]",
+        Text(
+            "is not a list of nodes; use names such as n1,n2 or n[1-4]",
+            "不是节点列表；请写节点名，例如 n1,n2 或 n[1-4]",
+        ),
     )

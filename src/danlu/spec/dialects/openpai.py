@@ -1,4 +1,4 @@
-"""What both OpenPAI languages share: resources, ports, retries, completion, folders."""
+"""Shared by both OpenPAI languages: resources, ports, retries, completion, folders."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.language import Site
 from danlu.spec.errors import Path, wrong
 from danlu.spec.fields import integer
+from danlu.spec.text import Text
 
 ALWAYS_PORTS = ("ssh", "http")
 """Every OpenPAI task has these two ports."""
@@ -28,7 +29,7 @@ MOST_RETRIES = 100
 
 
 class Ports:
-    """The ports of one role, with the labels Danlu allows."""
+    """The ports of one role, with labels Danlu allows."""
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
@@ -38,7 +39,7 @@ class Ports:
         plain = label if _LABEL.fullmatch(label) else self._allowed(label, key)
         known = {each.lower(): each for each in self.found}
         if plain.lower() in known:
-            self._draft.refuse(key, label, "names a port that is there already", "端口标签重复")
+            self._draft.refuse(key, label, Text("is a duplicate port label", "端口标签重复"))
             return
         self.found[plain] = count
 
@@ -47,13 +48,15 @@ class Ports:
         plain = plain if plain[:1].isalpha() else f"p{plain}"[:32]
         self._draft.note(
             key,
-            f"the port's label is {plain!r} here, in its variables too",
-            f"端口标签在这里是 {plain!r}，变量名中也是",
+            Text(
+                f"the port's label is {plain!r} here, also in its variables",
+                f"端口标签在这里是 {plain!r}，变量名中也是",
+            ),
         )
         return plain
 
     def with_always(self) -> dict[str, int]:
-        """`ssh` and `http` exist whether or not they were asked for."""
+        """`ssh` and `http` always exist."""
         known = {label.lower() for label in self.found}
         return {**{label: 1 for label in ALWAYS_PORTS if label not in known}, **self.found}
 
@@ -64,8 +67,10 @@ def retries(draft: Draft, count: int | None, key: Path) -> None:
     if count > MOST_RETRIES:
         draft.note(
             key,
-            f"is held to {MOST_RETRIES} tries; -1 means as often as it fails",
-            f"最多重试 {MOST_RETRIES} 次；-1 表示失败就重试",
+            Text(
+                f"is limited to {MOST_RETRIES} retries; -1 means always retry",
+                f"最多重试 {MOST_RETRIES} 次；-1 表示一直重试",
+            ),
         )
         count = MOST_RETRIES
     draft.put(("retries",), count, key)
@@ -73,13 +78,15 @@ def retries(draft: Draft, count: int | None, key: Path) -> None:
         draft.put(("kind",), "service", key)
         draft.note(
             key,
-            "-2 is a service: it runs again also after it succeeded, until somebody stops it",
-            "-2 是常驻服务：成功后也会重新运行，直到有人停止",
+            Text(
+                "-2 is a service: it is also run again after success, until stopped",
+                "-2 是常驻服务：成功后也会重新运行，直到有人停止",
+            ),
         )
 
 
 def gpus(draft: Draft, role: Path, count: int, model: str | None, keys: tuple[Path, Path]) -> None:
-    """Cards of one task; a model without a card is told."""
+    """GPUs per task; a model without a GPU is noted."""
     if count and model:
         draft.put((*role, "gpus"), {"count": count, "model": model}, keys[0])
         draft.came_from((*role, "gpus", "model"), keys[1])
@@ -93,8 +100,10 @@ def read_model(value: object) -> str:
         return text
     raise wrong(
         value,
-        "is not one GPU model; write a name as `danlu gpus` shows it, or leave it empty",
-        "不是一种 GPU 型号；请写 `danlu gpus` 显示的名称，或留空",
+        Text(
+            "is not a GPU model; use a name shown by `danlu gpus`, or leave it empty",
+            "不是一种 GPU 型号；请写 `danlu gpus` 显示的名称，或留空",
+        ),
     )
 
 
@@ -106,14 +115,16 @@ def refuse_hdfs(draft: Draft, key: Path, value: object) -> None:
     draft.refuse(
         key,
         value,
-        "is an address on HDFS, which is not here; copy the files to a volume (/userhome, /gdata)"
-        " and write that path",
-        "是 HDFS 地址，这里没有 HDFS；请把文件放到存储卷（/userhome、/gdata），再写该路径",
+        Text(
+            "is an HDFS address, and there is no HDFS here; copy the files to a volume "
+            "(/userhome, /gdata) and use that path",
+            "是 HDFS 地址，这里没有 HDFS；请把文件放到存储卷（/userhome、/gdata），再写该路径",
+        ),
     )
 
 
 def folder(draft: Draft, site: Site, text: str, key: Path) -> tuple[str, dict[str, Any] | None]:
-    """A folder the job names: its path as the task sees it, and the mount it needs."""
+    """A folder named by the job: its path in the task, and the mount it needs."""
     found = site.volume_of(text)
     if found is None:
         return text, None
@@ -122,8 +133,10 @@ def folder(draft: Draft, site: Site, text: str, key: Path) -> tuple[str, dict[st
     if path != text:
         draft.note(
             key,
-            f"is in the volume {volume.name}, which tasks see at {volume.target}: {path}",
-            f"在存储卷 {volume.name} 中，任务在 {volume.target} 看到它：{path}",
+            Text(
+                f"is in the volume {volume.name}, mounted at {volume.target}: {path}",
+                f"在存储卷 {volume.name} 中，任务在 {volume.target} 看到它：{path}",
+            ),
         )
     return path, {"volume": volume.name, "path": volume.target}
 
@@ -131,7 +144,7 @@ def folder(draft: Draft, site: Site, text: str, key: Path) -> tuple[str, dict[st
 def completion(
     draft: Draft, role: Path, failed: tuple[int, Path], succeeded: tuple[int, Path]
 ) -> None:
-    """0 means: failed tasks never fail the job; all tasks must have ended."""
+    """0: failed tasks never fail the job; all tasks must have ended."""
     if failed[0] != 1:
         draft.put((*role, "min_failed"), failed[0], failed[1])
     if succeeded[0]:

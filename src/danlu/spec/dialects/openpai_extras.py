@@ -9,6 +9,7 @@ from typing import Any
 from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.keys import Keys
 from danlu.spec.errors import Path
+from danlu.spec.text import Text
 
 _PLUGINS = "com.microsoft.pai.runtimeplugin"
 _PRIORITIES = {"crit": 120, "prod": 100, "test": 10, "oppo": -1}
@@ -27,13 +28,15 @@ class Extras:
         self.mounts: list[dict[str, Any]] = []
         extras = Keys(draft, keys.mapping("extras"), ("extras",))
         self.gang = self._gang(extras)
-        extras.note("submitFrom", "changes nothing here", "在这里不起作用")
+        extras.note("submitFrom", Text("has no effect here", "在这里不起作用"))
         self._storages(extras)
         self._hived(Keys(draft, extras.mapping("hivedScheduler"), ("extras", "hivedScheduler")))
         extras.note(
             "jobStatusChangeNotification",
-            "nobody is notified of changes of state yet; danlu wait JOB waits for the end",
-            "暂不发送状态通知；可用 danlu wait 任务 等待结束",
+            Text(
+                "notifications are not available yet; use danlu wait JOB",
+                "暂不发送状态通知；可用 danlu wait 任务 等待结束",
+            ),
         )
         self.plugins: tuple[list[Any], Path] = (extras.items(_PLUGINS), ("extras", _PLUGINS))
         extras.note_rest()
@@ -43,8 +46,10 @@ class Extras:
         if gang is False:
             self._draft.note(
                 ("extras", "gangAllocation"),
-                "all tasks start together here; none waits alone for the others",
-                "这里所有任务一起启动，不会有任务单独等待",
+                Text(
+                    "all tasks start together here; none waits alone for the others",
+                    "这里所有任务一起启动，不会有任务单独等待",
+                ),
             )
         return gang is not False
 
@@ -54,16 +59,18 @@ class Extras:
         if "storages" in extras.values and not storages:
             draft.note(
                 path,
-                "the default storages are those that every task here sees (/userhome, /gdata)",
-                "默认存储即这里每个任务都能看到的目录（/userhome、/gdata）",
+                Text(
+                    "the default storages are those every task has here (/userhome, /gdata)",
+                    "默认存储即这里每个任务都能看到的目录（/userhome、/gdata）",
+                ),
             )
         for index, values in enumerate(storages):
             place = (*path, index)
             if not isinstance(values, Mapping):
-                draft.refuse(place, values, "is not a storage", "不是存储")
+                draft.refuse(place, values, Text("is not a storage", "不是存储"))
                 continue
             keys = Keys(draft, values, place)
-            if not keys.required("name", "name it", "请命名"):
+            if not keys.required("name", Text("give it a name", "请命名")):
                 continue
             name = keys.line("name") or ""
             target = keys.line("mountPath") or f"/mnt/{name}"
@@ -78,25 +85,24 @@ class Extras:
             draft.put(("priority",), priority, (*keys.path, "jobPriorityClass"))
             if name == "oppo":
                 draft.put(("preemptible",), True, (*keys.path, "jobPriorityClass"))
-            more_en = "; it may be stopped for others" if name == "oppo" else ""
-            more_zh = "；可能因他人而被停止" if name == "oppo" else ""
+            message = Text(f"priority {priority} here", f"在这里是优先级 {priority}")
+            if name == "oppo":
+                message += Text("; it may be preempted", "；可能被抢占")
             draft.note(
                 (*keys.path, "jobPriorityClass"),
-                f"{name} is priority {priority} here{more_en}",
-                f"{name} 在这里是优先级 {priority}{more_zh}",
+                Text(f"{name} is ", f"{name} ") + message,
             )
         elif name is not None:
             every = ", ".join(_PRIORITIES)
             draft.refuse(
                 (*keys.path, "jobPriorityClass"),
                 name,
-                f"is not one of: {every}",
-                f"不是以下之一：{every}",
+                Text(f"is not one of: {every}", f"不是以下之一：{every}"),
             )
         for role, values in keys.mapping("taskRoles").items():
             place = (*keys.path, "taskRoles", role)
             if role not in self._roles or not isinstance(values, Mapping):
-                draft.refuse(place, values, "is not a role here", "不是这里的角色")
+                draft.refuse(place, values, Text("is not a role of this job", "不是此任务的角色"))
                 continue
             self._hived_role(role, Keys(draft, values, place))
         keys.note_rest()
@@ -106,35 +112,37 @@ class Extras:
         below = keys.mapping("resourcePerInstance")  # where newer schedulers put two of them
         if below:
             self._hived_role(role, Keys(draft, below, (*keys.path, "resourcePerInstance")))
-        kind = "skuType" if keys.has("skuType") else "gpuType"  # as older schedulers call it
+        kind = "skuType" if keys.has("skuType") else "gpuType"  # name in older schedulers
         sku = keys.text(kind)
         keys.raw("skuType")
         if sku is not None:
-            card = _CARD.search(sku)
-            if card is not None:
-                self.models[role] = card[1].strip(" _-")
+            gpu = _CARD.search(sku)
+            if gpu is not None:
+                self.models[role] = gpu[1].strip(" _-")
                 draft.note(
                     (*keys.path, kind),
-                    f"asks for cards of the model {self.models[role]}",
-                    f"申请型号为 {self.models[role]} 的卡",
+                    Text(
+                        f"asks for the GPU model {self.models[role]}",
+                        f"申请型号为 {self.models[role]} 的卡",
+                    ),
                 )
             else:
                 draft.note(
                     (*keys.path, kind),
-                    "names no GPU model; any card will do",
-                    "没有 GPU 型号；任意型号的卡",
+                    Text("names no GPU model; any GPU is used", "没有 GPU 型号；任意型号的卡"),
                 )
         keys.note(
             "skuNum",
-            "resourcePerInstance says what a task gets",
-            "任务得到的资源以 resourcePerInstance 为准",
+            Text(
+                "resources are set by resourcePerInstance",
+                "任务得到的资源以 resourcePerInstance 为准",
+            ),
         )
         for key in ("pinnedCellId", "reservationId"):
-            keys.note(key, "cells are not pinned here", "这里不固定单元")
+            keys.note(key, Text("cells cannot be pinned here", "这里不固定单元"))
         for key in ("affinityGroupName", "withinOne"):
             keys.note(
                 key,
-                "tasks of a job are packed tightly anyway",
-                "同一任务的实例本来就会集中放置",
+                Text("tasks of a job are packed closely anyway", "同一任务的实例本来就会集中放置"),
             )
         keys.note_rest()

@@ -1,4 +1,4 @@
-"""Runtime plugins of OpenPAI v2: what they do before and after a role's commands."""
+"""Runtime plugins of OpenPAI v2: commands before and after those of a role."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.keys import Keys, as_text_list
 from danlu.spec.errors import Path
+from danlu.spec.text import Text
 
 KNOWN = ("ssh", "tensorboard", "teamwise_storage", "cmd", "git", "image_checker")
 _PREFIX = "com.microsoft.pai.runtimeplugin."
@@ -21,7 +22,7 @@ class Around:
     """Shell text around the commands of one role."""
 
     before: list[str] = field(default_factory=list)
-    after: list[str] = field(default_factory=list)  # run when the commands succeeded
+    after: list[str] = field(default_factory=list)  # run if the commands succeeded
     ports: list[str] = field(default_factory=list)
     volumes: list[str] = field(default_factory=list)
 
@@ -31,7 +32,7 @@ class Around:
         if not self.after:
             return text
         after = "\n".join(reversed(self.after))
-        # A bare `exit` inside must not skip what comes after success.
+        # A bare `exit` inside must not skip what runs after success.
         return f"(\n{text}\n) || exit $?\n{after}"
 
 
@@ -45,26 +46,28 @@ class Plugins:
         for index, values in enumerate(plugins):
             place = (*path, index)
             if not isinstance(values, Mapping):
-                self._draft.refuse(place, values, "is not a plugin", "不是插件")
+                self._draft.refuse(place, values, Text("is not a plugin", "不是插件"))
                 continue
             self._add(Keys(self._draft, values, place))
 
     def add(self, name: str, values: Mapping[str, Any], path: Path, roles: list[str]) -> None:
-        """A plugin that stands among the prerequisites."""
+        """A plugin among the prerequisites."""
         keys = Keys(self._draft, values, path)
         keys.taken |= values.keys() - {"callbacks", "failurePolicy"}
         self._run(name, keys, keys, roles)
 
     def _add(self, keys: Keys) -> None:
         draft = self._draft
-        if not keys.required("plugin", "name the plugin", "请写插件名"):
+        if not keys.required("plugin", Text("name the plugin", "请写插件名")):
             return
         name = keys.text("plugin") or ""
         roles = keys.read("taskroles", as_text_list) or self._roles
         for role in roles:
             if role not in self._roles:
                 draft.refuse(
-                    (*keys.path, "taskroles"), role, "is not a role here", "不是这里的角色"
+                    (*keys.path, "taskroles"),
+                    role,
+                    Text("is not a role of this job", "不是此任务的角色"),
                 )
         parameters = Keys(draft, keys.mapping("parameters"), (*keys.path, "parameters"))
         self._run(name, keys, parameters, [role for role in roles if role in self._roles])
@@ -86,13 +89,15 @@ class Plugins:
             case "git":
                 self._git(parameters, roles, ignore)
             case "image_checker":
-                draft.note(keys.path, "images are checked by the platform", "镜像由平台检查")
+                draft.note(keys.path, Text("images are checked by the platform", "镜像由平台检查"))
             case _:
                 draft.refuse(
                     (*keys.path, "plugin"),
                     name,
-                    f"is not a plugin known here; there are: {', '.join(KNOWN)}",
-                    f"不是这里的插件；现有：{'、'.join(KNOWN)}",
+                    Text(
+                        f"is not a known plugin; available: {', '.join(KNOWN)}",
+                        f"是未知的插件；可用：{'、'.join(KNOWN)}",
+                    ),
                 )
 
     def _ssh(self, parameters: Keys) -> None:
@@ -100,10 +105,12 @@ class Plugins:
             parameters.raw(key)
         self._draft.note(
             parameters.path,
-            "no SSH server is started inside the tasks: danlu exec JOB --task N -- bash enters one;"
-            " tasks find each other in PAI_HOST_IP_* and PAI_PORT_LIST_*",
-            "任务内不启动 SSH 服务：用 danlu exec 任务 --task N -- bash 进入；"
-            "任务之间通过 PAI_HOST_IP_* 和 PAI_PORT_LIST_* 互相找到",
+            Text(
+                "tasks have no SSH server: enter one with danlu exec JOB --task N -- bash; tasks "
+                "find each other through PAI_HOST_IP_* and PAI_PORT_LIST_*",
+                "任务内不启动 SSH 服务：用 danlu exec 任务 --task N -- bash 进入；"
+                "任务之间通过 PAI_HOST_IP_* 和 PAI_PORT_LIST_* 互相找到",
+            ),
         )
         parameters.note_rest()
 
@@ -115,8 +122,11 @@ class Plugins:
         if parameters.raw("port") is not None:
             draft.note(
                 (*parameters.path, "port"),
-                f"the port is leased; it is PORT_{TENSORBOARD_PORT.upper()} in the task",
-                f"端口由平台分配；任务中为 PORT_{TENSORBOARD_PORT.upper()}",
+                Text(
+                    f"the port is leased and available as PORT_{TENSORBOARD_PORT.upper()} in the "
+                    "task",
+                    f"端口由平台分配；任务中为 PORT_{TENSORBOARD_PORT.upper()}",
+                ),
             )
         where = ",".join(f"{name}:{path}" for name, path in folders.items())
         first = self.around[self._roles[0]]
@@ -129,8 +139,10 @@ class Plugins:
         )
         draft.note(
             parameters.path,
-            "TensorBoard is started beside task 0 of the first role where the image has it",
-            "镜像中有 TensorBoard 时，在第一个角色的 0 号任务旁启动",
+            Text(
+                "TensorBoard is started next to task 0 of the first role if the image has it",
+                "镜像中有 TensorBoard 时，在第一个角色的 0 号任务旁启动",
+            ),
         )
         parameters.note_rest()
 
@@ -145,7 +157,7 @@ class Plugins:
         for index, values in enumerate(parameters.items("callbacks")):
             place = (*path, index)
             if not isinstance(values, Mapping):
-                self._draft.refuse(place, values, "is not a callback", "不是回调")
+                self._draft.refuse(place, values, Text("is not a callback", "不是回调"))
                 continue
             keys = Keys(self._draft, values, place)
             event = keys.text("event")
@@ -154,15 +166,17 @@ class Plugins:
                 self._draft.refuse(
                     (*place, "event"),
                     event,
-                    "is not an event; write taskStarts or taskSucceeds",
-                    "不是事件；请写 taskStarts 或 taskSucceeds",
+                    Text(
+                        "is not an event; use taskStarts or taskSucceeds",
+                        "不是事件；请写 taskStarts 或 taskSucceeds",
+                    ),
                 )
                 continue
             for role in roles if commands else ():
                 around = self.around[role]
                 chosen = around.before if event == "taskStarts" else around.after
                 chosen.append(_guarded(commands, ignore))
-        # As older versions of the plugin write it.
+        # Syntax of older versions of the plugin.
         for key in ("preCommands", "postCommands"):
             lines = "\n".join(parameters.read(key, as_text_list) or [])
             for role in roles if lines else ():
@@ -172,8 +186,8 @@ class Plugins:
         parameters.note_rest()
 
     def _git(self, parameters: Keys, roles: list[str], ignore: bool) -> None:
-        key = "repo" if parameters.has("repo") else "repo_uri"  # both are in the manuals
-        if not parameters.required(key, "write the repository", "请写仓库地址"):
+        key = "repo" if parameters.has("repo") else "repo_uri"  # both appear in the manuals
+        if not parameters.required(key, Text("write the repository", "请写仓库地址")):
             return
         uri = parameters.line(key) or ""
         options = parameters.read("options", as_text_list) or []

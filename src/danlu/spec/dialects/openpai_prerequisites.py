@@ -9,6 +9,7 @@ from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.keys import Keys, as_text_list
 from danlu.spec.dialects.openpai_plugins import Plugins
 from danlu.spec.errors import Path
+from danlu.spec.text import Text
 
 _TYPES = ("dockerimage", "script", "output", "data")
 _KEYS = (
@@ -38,14 +39,14 @@ class Prerequisites:
             if isinstance(values, Mapping):
                 self._add(Keys(draft, values, place))
             else:
-                draft.refuse(place, values, "is not a prerequisite", "不是前置项")
+                draft.refuse(place, values, Text("is not a prerequisite", "不是前置项"))
 
     def _add(self, keys: Keys) -> None:
         draft, path = self._draft, keys.path
         keys.raw("protocolVersion")
         for key in ("version", "contributor", "description"):
             keys.raw(key)
-        named = keys.required("name", "name it", "请命名")
+        named = keys.required("name", Text("give it a name", "请命名"))
         name = (keys.text("name") if named else None) or ""
         plugin = keys.text("plugin")
         if plugin is not None:
@@ -55,13 +56,12 @@ class Prerequisites:
         self._before[name] = keys.read("require", as_text_list) or []
         kind = keys.text("type") if plugin is None or keys.has("type") else None
         if kind is None and plugin is None:
-            draft.missing((*path, "type"), f"write one of: {', '.join(_TYPES)}", "请写类型")
+            draft.missing((*path, "type"), Text(f"use one of: {', '.join(_TYPES)}", "请写类型"))
         elif kind is not None and kind not in _TYPES and plugin is None:
             draft.refuse(
                 (*path, "type"),
                 kind,
-                f"is not one of: {', '.join(_TYPES)}",
-                f"不是以下之一：{'、'.join(_TYPES)}",
+                Text(f"is not one of: {', '.join(_TYPES)}", f"不是以下之一：{'、'.join(_TYPES)}"),
             )
         elif kind in _TYPES:
             self._keep(kind, name, keys, plugin is None)
@@ -74,29 +74,33 @@ class Prerequisites:
             draft.refuse(
                 (*path, "name"),
                 name,
-                f"is there twice among those of type {kind}; keep one",
-                f"在类型 {kind} 中出现两次；请只保留一个",
+                Text(
+                    f"is defined twice with type {kind}; keep one",
+                    f"以类型 {kind} 定义了两次；请只保留一个",
+                ),
             )
         uri: Any = None
         if kind == "data":
             if keys.has("uri"):
                 uri = keys.read("uri", as_text_list)
         elif keys.has("uri") or (
-            needs_uri and keys.required("uri", "write its address", "请写地址")
+            needs_uri and keys.required("uri", Text("write its address", "请写地址"))
         ):
             uri = keys.line("uri")
         if keys.has("auth"):
             keys.mapping("auth")
             draft.note(
                 (*path, "auth"),
-                "is not used; registries and their logins are set up once by the admin",
-                "不使用；镜像仓库及其登录由管理员统一设置",
+                Text(
+                    "is not used; registries and their credentials are configured by the admin",
+                    "不使用；镜像仓库及其登录由管理员统一设置",
+                ),
             )
         version = keys.values.get("version")
         self.things[kind][name] = {"name": name, "uri": uri, "version": version}
 
     def add_plugins(self, plugins: Plugins, roles: Mapping[str, Any]) -> None:
-        """Where roles say which prerequisites they have, each gets those; else all get all."""
+        """If roles list their prerequisites, each gets those; otherwise all get all."""
         named = {
             name: role["prerequisites"]
             for name, role in roles.items()
@@ -108,7 +112,7 @@ class Prerequisites:
                 if name in self._plugins:
                     plugin, values, path = self._plugins[name]
                     plugins.add(plugin, values, path, [role])
-        findings = self._draft.findings  # a plugin of two roles is wrong once
+        findings = self._draft.findings  # an error in a plugin of two roles is reported once
         findings[:] = [each for at, each in enumerate(findings) if each not in findings[:at]]
 
     def _chosen(self, role: str, names: Any) -> list[str]:
@@ -120,8 +124,9 @@ class Prerequisites:
                 self._draft.refuse(
                     key,
                     name,
-                    f"is not a prerequisite; there are: {known}",
-                    f"不是前置项；现有：{known}",
+                    Text(
+                        f"is not a prerequisite; available: {known}", f"不是前置项；现有：{known}"
+                    ),
                 )
         return found
 
@@ -148,14 +153,16 @@ class Prerequisites:
         return uri.strip() if isinstance(uri, str) else None
 
     def check(self, kind: str, name: str, key: Path) -> bool:
-        """Whether a role's reference means something."""
+        """Whether a role's reference is valid."""
         if name in self.things[kind]:
             return True
         known = ", ".join(self.things[kind]) or "none"
         self._draft.refuse(
             key,
             name,
-            f"is not a prerequisite of type {kind}; there are: {known}",
-            f"不是类型为 {kind} 的前置项；现有：{known}",
+            Text(
+                f"is not a prerequisite of type {kind}; available: {known}",
+                f"不是类型为 {kind} 的前置项；现有：{known}",
+            ),
         )
         return False

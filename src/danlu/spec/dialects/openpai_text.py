@@ -1,7 +1,7 @@
-"""`<% $parameters.x %>`: the references of OpenPAI v2 commands.
+"""`<% $parameters.x %>`: references in OpenPAI v2 commands.
 
-Parameters and addresses are put in as text. A secret never is: its place is taken by a variable
-that the task gets at its start, quoted to fit where it stands in the shell text.
+Parameters and addresses are substituted as text. Secrets are not: they become a variable set when
+the task starts, quoted for its position in the shell text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MISSING = object()
 
 @dataclass(slots=True)
 class References:
-    """What the references of one role mean."""
+    """The references of one role."""
 
     parameters: Mapping[str, Any]
     secrets: Mapping[str, Any]
@@ -30,7 +30,7 @@ class References:
     unknown: list[str] = field(default_factory=list)
 
     def render(self, text: str) -> str:
-        """The text with everything put in; an unknown reference stays as it stands."""
+        """The text with references substituted; unknown ones are kept."""
         parts: list[str] = []
         at = 0
         quotes = _Quotes()
@@ -78,7 +78,7 @@ class References:
 
 
 def secret_of(secrets: Mapping[str, Any], path: str) -> str | None:
-    """A secret's text, also where it stands deeper: registry.password. None: there is none."""
+    """A secret's text, also if nested: registry.password. None: no such secret."""
     found = secrets[path] if path in secrets else _walk(secrets, path)
     return None if found is _MISSING or isinstance(found, Mapping | list) else _as_text(found)
 
@@ -105,7 +105,7 @@ def _as_text(value: Any) -> str:
 
 
 class _Quotes:
-    """Where in a shell text we are: outside quotes, or inside which."""
+    """The quoting state at a position in shell text."""
 
     def __init__(self) -> None:
         self.inside = ""

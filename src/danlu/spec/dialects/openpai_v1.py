@@ -1,4 +1,4 @@
-"""OpenPAI v1: a JSON job, as older OpenPAI portals take it."""
+"""OpenPAI v1: JSON jobs, as accepted by older OpenPAI portals."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from danlu.spec.dialects.source import draft_of, read_json
 from danlu.spec.errors import NO_VALUE, Path, wrong
 from danlu.spec.fields import integer
 from danlu.spec.forms import read_env
+from danlu.spec.text import Text
 
 _JOB_NAME = re.compile(r"[A-Za-z0-9._-]+", re.ASCII)
 _ROLE_NAME = re.compile(r"[A-Za-z0-9._~-]+", re.ASCII)
@@ -52,7 +53,7 @@ class _Job:
         draft, keys = self.draft, self.keys
         draft.put(("variables",), "openpai", ())
         self._name()
-        if keys.required("image", "write the container image", "请写容器镜像"):
+        if keys.required("image", Text("write the container image", "请写容器镜像")):
             image = keys.line("image")
             if image is not None:
                 draft.put(("image",), image.strip(), ("image",))
@@ -65,8 +66,10 @@ class _Job:
         openpai.retries(draft, keys.read("retryCount", openpai.RETRIES), ("retryCount",))
         keys.note(
             "killAllOnCompletedTaskNumber",
-            "is obsolete and changes nothing; minSucceededTaskCount of a role does that",
-            "已废弃，不起作用；请用角色的 minSucceededTaskCount",
+            Text(
+                "is obsolete and has no effect; use minSucceededTaskCount of a role",
+                "已废弃，不起作用；请用角色的 minSucceededTaskCount",
+            ),
         )
         self._extras()
         for mount in openpai_volumes.read(draft, self.site, keys.items("volumes"), ("volumes",)):
@@ -80,7 +83,7 @@ class _Job:
 
     def _name(self) -> None:
         draft, keys = self.draft, self.keys
-        if not keys.required("jobName", "give the job a name", "请给任务起名"):
+        if not keys.required("jobName", Text("give the job a name", "请给任务起名")):
             return
         name = keys.text("jobName")
         if name is None:
@@ -89,8 +92,10 @@ class _Job:
             draft.refuse(
                 ("jobName",),
                 name,
-                "is not a job's name; write letters, digits, '.', '_' and '-'",
-                "不是任务名；请用字母、数字、'.'、'_'、'-'",
+                Text(
+                    "is not a valid job name; use letters, digits, '.', '_' and '-'",
+                    "不是任务名；请用字母、数字、'.'、'_'、'-'",
+                ),
             )
             return
         draft.name(name, ("jobName",))
@@ -111,8 +116,10 @@ class _Job:
             draft.came_from(("env", variable), (key,))
             draft.note(
                 (key,),
-                f"is given to the tasks as {variable}; nothing is copied",
-                f"作为 {variable} 交给任务；不复制文件",
+                Text(
+                    f"is passed to the tasks as {variable}; nothing is copied",
+                    f"作为 {variable} 交给任务；不复制文件",
+                ),
             )
         auth = (self.keys.text("authFile") or "").strip()
         if auth and openpai.is_hdfs(auth):
@@ -120,8 +127,10 @@ class _Job:
         elif auth:
             draft.note(
                 ("authFile",),
-                "is not read; registries and their logins are set up once by the admin",
-                "不读取；镜像仓库及其登录由管理员统一设置",
+                Text(
+                    "is not read; registries and their credentials are configured by the admin",
+                    "不读取；镜像仓库及其登录由管理员统一设置",
+                ),
             )
 
     def _environment(self) -> None:
@@ -143,9 +152,11 @@ class _Job:
             draft.put(("kind",), "environment", ("gpuType",))
             draft.note(
                 ("gpuType",),
-                "debug: any card will do, and the job can be entered while it runs:"
-                " danlu exec JOB -- bash",
-                "debug：任意型号的卡；运行时可以进入任务：danlu exec 任务 -- bash",
+                Text(
+                    "debug: any GPU is used, and the job can be entered while it runs: danlu exec "
+                    "JOB -- bash",
+                    "debug：任意型号的卡；运行时可以进入任务：danlu exec 任务 -- bash",
+                ),
             )
             return
         self.model = draft.read(openpai.read_model, text, ("gpuType",))
@@ -153,7 +164,7 @@ class _Job:
     def _extras(self) -> None:
         extras = self.keys.read("extras", as_mapping)
         for key in extras or {}:
-            self.draft.note(("extras", key), "changes nothing here", "在这里不起作用")
+            self.draft.note(("extras", key), Text("has no effect here", "在这里不起作用"))
 
     def _roles(self) -> None:
         draft = self.draft
@@ -162,26 +173,29 @@ class _Job:
             draft.refuse(
                 ("taskRoles",),
                 NO_VALUE if roles is None else roles,
-                "names no role; write a list with at least one",
-                "没有角色；请写至少含一个角色的列表",
+                Text(
+                    "has no roles; write a list with at least one",
+                    "没有角色；请写至少含一个角色的列表",
+                ),
             )
             return
         draft.came_from(("roles",), ("taskRoles",))
         names: dict[str, str] = {}
-        any_cards = False
+        any_gpus = False
         for index, values in enumerate(roles):
             path: Path = ("taskRoles", index)
             if not isinstance(values, Mapping):
-                draft.refuse(path, values, "is not a role", "不是角色")
+                draft.refuse(path, values, Text("is not a role", "不是角色"))
                 continue
             role = _Role(draft, Keys(draft, values, path), self.model)
             name = role.build(names)
             if name is not None:
                 names[name.lower()] = name
-            any_cards = any_cards or role.cards > 0
-        if self.model and not any_cards:
+            any_gpus = any_gpus or role.gpus > 0
+        if self.model and not any_gpus:
             draft.note(
-                ("gpuType",), "no role asks for a card, so it does not matter", "没有角色申请卡"
+                ("gpuType",),
+                Text("has no effect, since no role asks for a GPU", "没有角色申请卡，不起作用"),
             )
 
 
@@ -190,22 +204,22 @@ class _Role:
         self.draft = draft
         self.keys = keys
         self.model = model
-        self.cards = 0
+        self.gpus = 0
 
     def build(self, taken: Mapping[str, str]) -> str | None:
         draft, keys, path = self.draft, self.keys, self.keys.path
         name = self._name(taken)
-        # A role that cannot be named is read all the same: its other mistakes are told too.
+        # A role with an invalid name is still read, so that its other errors are reported.
         role: Path = ("roles", name or "r")
         count = keys.read("taskNumber", openpai.COUNT)
         if count is not None and count != 1:
             draft.put((*role, "count"), count, (*path, "taskNumber"))
         draft.put((*role, "cpus"), keys.read("cpuNumber", openpai.CPUS) or 1, (*path, "cpuNumber"))
         self._memory(role)
-        self.cards = keys.read("gpuNumber", openpai.GPUS) or 0
-        openpai.gpus(draft, role, self.cards, self.model, ((*path, "gpuNumber"), ("gpuType",)))
+        self.gpus = keys.read("gpuNumber", openpai.GPUS) or 0
+        openpai.gpus(draft, role, self.gpus, self.model, ((*path, "gpuNumber"), ("gpuType",)))
         self._ports(role)
-        if keys.required("command", "write what to run", "请写要运行的命令"):
+        if keys.required("command", Text("write what to run", "请写要运行的命令")):
             command = keys.text("command")
             if command is not None:
                 draft.put((*role, "command"), command, (*path, "command"))
@@ -215,7 +229,7 @@ class _Role:
 
     def _name(self, taken: Mapping[str, str]) -> str | None:
         draft, keys, path = self.draft, self.keys, self.keys.path
-        if not keys.required("name", "give the role a name", "请给角色起名"):
+        if not keys.required("name", Text("give the role a name", "请给角色起名")):
             return None
         name = keys.text("name")
         if name is None or not _ROLE_NAME.fullmatch(name):
@@ -223,13 +237,17 @@ class _Role:
                 draft.refuse(
                     (*path, "name"),
                     name,
-                    "is not a role's name; write letters, digits, '.', '_' and '~'",
-                    "不是角色名；请用字母、数字、'.'、'_'、'~'",
+                    Text(
+                        "is not a valid role name; use letters, digits, '.', '_' and '~'",
+                        "不是角色名；请用字母、数字、'.'、'_'、'~'",
+                    ),
                 )
             return None
         plain = draft.role_name(name, (*path, "name"))
         if plain.lower() in taken:
-            draft.refuse((*path, "name"), name, "is the name of another role too", "与另一角色重名")
+            draft.refuse(
+                (*path, "name"), name, Text("is also the name of another role", "与另一角色重名")
+            )
             return None
         draft.came_from(("roles", plain), (*path, "name"))
         return plain
@@ -243,8 +261,10 @@ class _Role:
             draft.refuse(
                 (*path, "shmMB"),
                 shm,
-                f"is more than memoryMB ({memory}), which it is a part of",
-                f"超过 memoryMB（{memory}），而共享内存是其中一部分",
+                Text(
+                    f"exceeds memoryMB ({memory}), of which it is a part",
+                    f"超过 memoryMB（{memory}），而共享内存是其中一部分",
+                ),
             )
             return
         draft.put((*role, "shm"), f"{shm or min(64, memory)}M", (*path, "shmMB"))
@@ -255,18 +275,24 @@ class _Role:
         for index, values in enumerate(self.keys.items("portList")):
             place = (*path, index)
             if not isinstance(values, Mapping):
-                draft.refuse(place, values, "is not a port", "不是端口")
+                draft.refuse(place, values, Text("is not a port", "不是端口"))
                 continue
             port = Keys(draft, values, place)
-            label = port.text("label") if port.required("label", "name it", "请命名") else None
+            label = (
+                port.text("label")
+                if port.required("label", Text("give it a name", "请命名"))
+                else None
+            )
             begin = port.read("beginAt", integer(0, 65_535))
             count = port.read("portNumber", openpai.AMOUNT_OF_PORTS)
             if begin:
                 draft.note(
                     (*place, "beginAt"),
-                    "port numbers are leased here, so that two jobs never clash; the task finds"
-                    " them in its PAI_*_PORT variables",
-                    "端口号由平台分配，避免冲突；任务从 PAI_*_PORT 变量得知",
+                    Text(
+                        "port numbers are leased, so that jobs never clash; the task finds them "
+                        "in its PAI_*_PORT variables",
+                        "端口号由平台分配，避免冲突；任务从 PAI_*_PORT 变量得知",
+                    ),
                 )
             port.note_rest()
             if label and count != 0:
@@ -285,7 +311,7 @@ class _Role:
         )
 
     def _count(self, key: str, absent: int) -> int:
-        """null is a value of its own: tasks never fail the job, or all must complete."""
+        """null has a meaning: tasks never fail the job, or all must complete."""
         if key not in self.keys.values:
             return absent
         if self.keys.raw(key) is None:
@@ -298,5 +324,6 @@ def _at_least_one(value: object) -> int:
         return _completed(value)
     except ValueError:
         raise wrong(
-            value, "is neither null nor a whole number from 1", "既不是 null，也不是从 1 起的整数"
+            value,
+            Text("must be null or an integer of at least 1", "应为 null 或不小于 1 的整数"),
         ) from None

@@ -17,6 +17,7 @@ from danlu.spec.dialects.openpai_prerequisites import Prerequisites
 from danlu.spec.dialects.openpai_v2_role import Role
 from danlu.spec.dialects.source import draft_of, read_yaml
 from danlu.spec.errors import NO_VALUE, file_error
+from danlu.spec.text import Text
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,255}", re.ASCII)
 _ROLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -42,10 +43,12 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
     raw = read_yaml(text)
     if "protocol_version" in raw.values and "protocolVersion" not in raw.values:
         raise file_error(
-            "protocol_version (in snake case) is an older form of OpenPAI jobs that is not read;"
-            " write protocolVersion: 2 and the keys of that version",
-            "protocol_version（下划线写法）是 OpenPAI 的旧格式，不支持；"
-            "请写 protocolVersion: 2 并使用该版本的键",
+            Text(
+                "protocol_version (in snake case) is an older OpenPAI format that is not "
+                "supported; use protocolVersion: 2 and the keys of that version",
+                "protocol_version（下划线写法）是 OpenPAI 的旧格式，不支持；"
+                "请写 protocolVersion: 2 并使用该版本的键",
+            ),
             raw.line_of(("protocol_version",)),
             raw.values["protocol_version"],
         )
@@ -94,13 +97,12 @@ class Job:
             draft.refuse(
                 ("protocolVersion",),
                 NO_VALUE if version is None else version,
-                "is not 2, the only version that is read",
-                "不是 2；只支持版本 2",
+                Text("is not supported; only version 2 is", "不是 2；只支持版本 2"),
             )
         kind = keys.raw("type")
         if kind not in (None, "job"):
-            draft.refuse(("type",), kind, "is not a job; write job", "不是任务；请写 job")
-        if keys.required("name", "give the job a name", "请给任务起名"):
+            draft.refuse(("type",), kind, Text("is not supported; use job", "不是任务；请写 job"))
+        if keys.required("name", Text("give the job a name", "请给任务起名")):
             name = keys.text("name")
             if name is not None and _NAME.fullmatch(name):
                 draft.name(name, ("name",))
@@ -108,16 +110,20 @@ class Job:
                 draft.refuse(
                     ("name",),
                     name,
-                    "is not a job's name; write letters, digits, '_' and '-', up to 255",
-                    "不是任务名；请用字母、数字、'_'、'-'，最多 255 个字符",
+                    Text(
+                        "is not a valid job name; use letters, digits, '_' and '-', up to 255",
+                        "不是任务名；请用字母、数字、'_'、'-'，最多 255 个字符",
+                    ),
                 )
         words = [key for key in ("version", "contributor", "description") if keys.raw(key)]
         if words:
             listed = ", ".join(words)
             draft.note(
                 (words[0],),
-                f"words for people ({listed}) stay in the file; the job does not keep them",
-                f"给人看的说明（{listed}）留在文件中；任务不保存",
+                Text(
+                    f"descriptions ({listed}) stay in the file and are not stored with the job",
+                    f"给人看的说明（{listed}）留在文件中；任务不保存",
+                ),
             )
 
     def _role_names(self) -> list[str]:
@@ -127,8 +133,7 @@ class Job:
             draft.refuse(
                 ("taskRoles",),
                 NO_VALUE if values is None else values,
-                "names no role; write {name: {...}}",
-                "没有角色；请写 {名称: {...}}",
+                Text("has no roles; write {name: {...}}", "没有角色；请写 {名称: {...}}"),
             )
             return []
         draft.came_from(("roles",), ("taskRoles",))
@@ -138,17 +143,20 @@ class Job:
                 draft.refuse(
                     ("taskRoles", name),
                     NO_VALUE,
-                    "is not a role's name; write letters, digits and '_', a digit not first",
-                    "不是角色名；请用字母、数字和 '_'，不以数字开头",
+                    Text(
+                        "is not a valid role name; use letters, digits and '_', not starting with "
+                        "a digit",
+                        "不是角色名；请用字母、数字和 '_'，不以数字开头",
+                    ),
                 )
             elif not isinstance(role, Mapping):
-                draft.refuse(("taskRoles", name), role, "is not a role", "不是角色")
+                draft.refuse(("taskRoles", name), role, Text("is not a role", "不是角色"))
             else:
                 names.append(name)
         return names
 
     def _deployment(self) -> Mapping[str, Any]:
-        """Commands around those of the roles, of the deployment that `defaults` chooses."""
+        """Commands around those of the roles, from the deployment chosen in `defaults`."""
         draft, keys = self.draft, self.keys
         defaults = Keys(draft, keys.mapping("defaults"), ("defaults",))
         queue = defaults.line("virtualCluster")
@@ -160,10 +168,10 @@ class Job:
         for index, values in enumerate(keys.items("deployments")):
             place = ("deployments", index)
             if not isinstance(values, Mapping):
-                draft.refuse(place, values, "is not a deployment", "不是部署")
+                draft.refuse(place, values, Text("is not a deployment", "不是部署"))
                 continue
             one = Keys(draft, values, place)
-            if one.required("name", "name it", "请命名"):
+            if one.required("name", Text("give it a name", "请命名")):
                 found[one.text("name") or ""] = one.mapping("taskRoles")
             one.raw("taskRoles")
             one.refuse_rest(("name", "taskRoles"))
@@ -173,8 +181,7 @@ class Job:
             draft.refuse(
                 ("defaults", "deployment"),
                 chosen,
-                "is not among deployments",
-                "不在 deployments 中",
+                Text("is not one of the deployments", "不在 deployments 中"),
             )
         return found.get(chosen, {})
 

@@ -12,6 +12,7 @@ from danlu.spec.dialects.openpai_plugins import Plugins
 from danlu.spec.dialects.openpai_text import References, secret_of
 from danlu.spec.errors import NO_VALUE, Path
 from danlu.spec.fields import integer
+from danlu.spec.text import Text
 
 if TYPE_CHECKING:
     from danlu.spec.dialects.openpai_v2 import Job
@@ -74,15 +75,17 @@ class Role:
         )
 
     def _either(self, keys: Keys, end: str) -> str:
-        """The first files of this language counted tasks, as those of the one before it."""
+        """The first version of this language counted tasks, like its predecessor."""
         new, old = f"min{end}Instances", f"min{end}TaskCount"
         if not keys.has(old) or keys.has(new):
             return new
-        self.draft.note((*keys.path, old), f"is an older name of {new}", f"是 {new} 的旧名称")
+        self.draft.note(
+            (*keys.path, old), Text(f"is an older name for {new}", f"是 {new} 的旧名称")
+        )
         return old
 
     def _needed(self, given: int | None, count: int) -> int:
-        """A role that succeeded as a whole ends the job; with one role that is so anyway."""
+        """A role that has succeeded as a whole completes the job; with one role that is implied."""
         needed = count if given is None else max(0, given)
         return 0 if needed == count and self.job.roles == 1 else needed
 
@@ -95,24 +98,28 @@ class Role:
             self.draft.refuse(
                 key,
                 count,
-                "needs extras.gangAllocation: false; with a gang, jobRetryCount runs the whole job"
-                " again",
-                "需要 extras.gangAllocation: false；整体调度时请用 jobRetryCount 重新运行整个任务",
+                Text(
+                    "needs extras.gangAllocation: false; for a gang, use jobRetryCount to run the "
+                    "whole job again",
+                    "需要 extras.gangAllocation: false；整体调度时请用 jobRetryCount 重新运行整个"
+                    "任务",
+                ),
             )
             return
         self.job.task_retries = max(self.job.task_retries, count)
         self.draft.note(
             key,
-            "a failed task is tried again together with all others: it becomes the job's retries",
-            "失败的任务会和其余任务一起重试：改为整个任务的重试次数",
+            Text(
+                "a failed task is retried together with all others: it becomes the job's retries",
+                "失败的任务会和其余任务一起重试：改为整个任务的重试次数",
+            ),
         )
 
     def _image(self, role: Path) -> None:
         keys, key = self.keys, (*self.path, "dockerImage")
         if not keys.required(
             "dockerImage",
-            "name a prerequisite of type dockerimage",
-            "请写 dockerimage 类型的前置项",
+            Text("name a prerequisite of type dockerimage", "请写 dockerimage 类型的前置项"),
         ):
             return
         name = keys.text("dockerImage")
@@ -130,23 +137,24 @@ class Role:
         shm = options.read("shmMB", openpai.SHARED)
         options.note(
             "infiniband",
-            "the tasks see the node's network as it is",
-            "任务直接使用节点的网络",
+            Text("tasks use the node's network directly", "任务直接使用节点的网络"),
         )
         options.refuse_rest(("shmMB", "infiniband"))
-        if not self.keys.required("resourcePerInstance", "write cpu, memoryMB and gpu", "请写资源"):
+        if not self.keys.required(
+            "resourcePerInstance", Text("set cpu, memoryMB and gpu", "请写资源")
+        ):
             return
         keys = Keys(draft, self.keys.mapping("resourcePerInstance"), path)
         memory = 0
-        if keys.required("cpu", "write a number", "请写数字"):
+        if keys.required("cpu", Text("write a number", "请写数字")):
             draft.put((*role, "cpus"), keys.read("cpu", openpai.CPUS), (*path, "cpu"))
-        if keys.required("memoryMB", "write a number", "请写数字"):
+        if keys.required("memoryMB", Text("write a number", "请写数字")):
             memory = keys.read("memoryMB", openpai.MEGABYTES) or 0
             draft.put((*role, "memory"), f"{max(memory, 4)}M", (*path, "memoryMB"))
-        if keys.required("gpu", "write 0 for none", "没有则写 0"):
-            cards = keys.read("gpu", openpai.GPUS) or 0
+        if keys.required("gpu", Text("write 0 for none", "没有则写 0")):
+            gpus = keys.read("gpu", openpai.GPUS) or 0
             model = self.job.extras.models.get(self.name)
-            openpai.gpus(draft, role, cards, model, ((*path, "gpu"), ("extras",)))
+            openpai.gpus(draft, role, gpus, model, ((*path, "gpu"), ("extras",)))
         draft.put((*role, "shm"), f"{shm or min(512, memory or 512)}M", (*options.path, "shmMB"))
         self._ports(role, keys, more_ports)
         keys.refuse_rest(("cpu", "memoryMB", "gpu", "ports"))
@@ -159,7 +167,7 @@ class Role:
             if amount:
                 ports.add(label, amount, (*path, label))
             elif amount == 0:
-                self.draft.note((*path, label), "no port is asked for", "没有申请端口")
+                self.draft.note((*path, label), Text("no port is asked for", "没有申请端口"))
         for label in more:
             ports.add(label, 1, path)
         self.draft.put((*role, "ports"), ports.with_always(), path)
@@ -180,7 +188,7 @@ class Role:
         }
         for kind, name in own.items():
             self.job.prerequisites.check(kind, name, (*self.path, kind))
-        if not keys.required("commands", "write what to run", "请写要运行的命令"):
+        if not keys.required("commands", Text("write what to run", "请写要运行的命令")):
             keys.raw("entrypoint")
             return
         commands = keys.read("commands", as_text_list)
@@ -205,28 +213,32 @@ class Role:
         for name in dict.fromkeys(references.unknown):
             draft.note(
                 (*self.path, "commands"),
-                f"<% ${name} %> refers to nothing in this file and stays as it stands",
-                f"<% ${name} %> 在文件中没有对应内容，保持原样",
+                Text(
+                    f"<% ${name} %> does not refer to anything in this file and is kept as it is",
+                    f"<% ${name} %> 在文件中没有对应内容，保持原样",
+                ),
             )
 
     def _secrets(self, role: Path, references: References) -> None:
-        """Secrets of the file become the user's stored secrets; the job names them only."""
+        """Secrets in the file become the user's stored secrets; the job only refers to them."""
         draft = self.draft
         chosen: dict[str, str] = {}
         for variable, key in references.used_secrets.items():
             value = secret_of(self.job.secrets, key)
             if not value:
-                draft.refuse(("secrets", *key.split(".")), NO_VALUE, "is empty", "为空")
+                draft.refuse(("secrets", *key.split(".")), NO_VALUE, Text("is empty", "为空"))
                 continue
             stem = re.sub(r"[^A-Za-z0-9_.-]", "_", f"{draft.get(('name',)) or 'job'}.{key}")
             name = f"pai.{stem}"[:64]
             if name not in self.job.kept_secrets:
                 draft.note(
                     ("secrets", *key.split(".")),
-                    f"is kept as your secret {name} and reaches the task as {variable};"
-                    " a converted file does not hold it: danlu secret set stores it",
-                    f"保存为你的密钥 {name}，以变量 {variable} 交给任务；"
-                    "转换后的文件不含其值：用 danlu secret set 保存",
+                    Text(
+                        f"is stored as your secret {name} and passed to the task as {variable}; a "
+                        "converted file does not contain it: store it with danlu secret set",
+                        f"保存为你的密钥 {name}，以变量 {variable} 交给任务；"
+                        "转换后的文件不含其值：用 danlu secret set 保存",
+                    ),
                 )
             self.job.kept_secrets[name] = value
             chosen[variable] = name

@@ -1,4 +1,4 @@
-"""`a.b.c=value` on a command line: changes one value of a YAML file, typed as YAML is."""
+"""`a.b.c=value` on a command line: changes one value of a YAML file, typed as YAML."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from danlu.spec.dialects.source import core_scalar
 from danlu.spec.errors import file_error
 from danlu.spec.read_yaml import load_yaml
+from danlu.spec.text import Text
 
 DEEPEST = 12
 
@@ -19,8 +20,10 @@ def apply_overrides(values: dict[str, Any], settings: Sequence[str]) -> None:
         parts = path.strip().split(".")
         if not equals or not all(parts) or len(parts) > DEEPEST:
             raise file_error(
-                f"{setting[:80]!r} changes nothing; write key=value or outer.inner=value",
-                f"{setting[:80]!r} 无效；请写 key=value 或 outer.inner=value",
+                Text(
+                    f"{setting[:80]!r} is not a setting; use key=value or outer.inner=value",
+                    f"{setting[:80]!r} 无效；请写 key=value 或 outer.inner=value",
+                ),
                 value=setting,
             )
         place = values

@@ -1,4 +1,4 @@
-"""Which language a job file is written in, from its text alone."""
+"""Recognises the language of a job file from its text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from danlu.spec.dialects.language import Dialect
 # How a job is given to `dlc` on its command line.
 COMMAND = re.compile(
     r"^[ \t]*(?:(?:[\w./~$-]*/)?dlc|[\"']?\$\{?\w*(?i:dlc)\w*\}?[\"']?)[ \t]+"
-    r"(?:--?[a-z_]++(?:=|[ \t]++)[^\s=]\S*+[ \t]++){0,6}+"  # which server, and who asks
+    r"(?:--?[a-z_]++(?:=|[ \t]++)[^\s=]\S*+[ \t]++){0,6}+"  # which server, and the credentials
     r"(?:(submit)[ \t]+(\w+)|create[ \t]+job)(?=[\s\\]|$)",
     re.MULTILINE | re.ASCII,
 )
@@ -63,7 +63,7 @@ _DLC_KEYS = frozenset(
 
 
 def recognise(text: str) -> Dialect:
-    """What no foreign language claims is native: its reader says best what is wrong with it."""
+    """What no foreign language claims is native: its reader reports errors best."""
     text = text.removeprefix("\ufeff")
     lines = text.split("\n", 2000)[:2000]
     if COMMAND.search(text) and not any(_DIRECTIVE.match(line) for line in lines):
@@ -102,7 +102,7 @@ def _is_script(lines: list[str]) -> bool:
 
 
 def _begins_with_brace(lines: list[str]) -> bool:
-    """JSON, also with comments in front."""
+    """JSON, possibly after comments."""
     inside = False
     for line in lines:
         bare = line.strip()

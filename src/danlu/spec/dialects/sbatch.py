@@ -1,4 +1,4 @@
-"""sbatch scripts: `#SBATCH` lines become the job's needs, the script its command."""
+"""sbatch scripts: `#SBATCH` lines become the job's requirements, the script its command."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ from danlu.spec.dialects.sbatch_options import (
 )
 from danlu.spec.dialects.sbatch_terms import Terms
 from danlu.spec.errors import MOST_PROBLEMS, NO_VALUE, Finding, nearest, spec_error
+from danlu.spec.text import EMPTY, Text
 
 _DIRECTIVE = re.compile(r"#SBATCH(.*)$")
 _OTHERS = re.compile(r"#(PBS|BSUB|COBALT|sbatch|Sbatch)[ \t]+-")
 _HETEROGENEOUS = re.compile(r"(?:hetjob|packjob)\b")
-_PARTS_EN = (
-    "separates parts with needs of their own, and one script over such parts is not run; roles of a"
-    " native job have their own needs"
+_PARTS = Text(
+    "separates parts with different requirements; such scripts are not supported. The roles of a "
+    "native job can have different requirements",
+    "分隔需求不同的部分；不支持跨这些部分的脚本；原生任务的各个角色可以有各自的需求",
 )
-_PARTS_ZH = "分隔需求不同的部分；不支持跨这些部分的脚本；原生任务的各个角色可以有各自的需求"
 _STEPS_IMAGE = "srun --container-image"
-_STEP_IMAGES = (
-    "a step runs where its job runs, and srun refuses the option; give the whole job the image"
-    " (#SBATCH --container-image=...), and leave it out there",
+_STEP_IMAGES = Text(
+    "a step runs in its job's environment, and srun does not accept this option; set the image "
+    "for the whole job (#SBATCH --container-image=...), and remove it here",
     "步骤在任务所在的环境中运行，srun 不接受该选项；请为整个任务指定镜像"
     "（#SBATCH --container-image=...），并在此处去掉",
 )
 USUAL_NAME = "sbatch"
 _LONGEST = 32_768
-"""Letters of one line of options. None needs that many, and reading a million takes its time."""
+"""Characters of one option line. None needs that many, and a million would be slow to parse."""
 
 _NODES = {"nodelist": "only", "exclude": "exclude"}
 _SHELLS = ("bash", "sh", "zsh", "ksh", "dash")
@@ -56,14 +57,14 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
     if draft.findings:
         raise spec_error(draft.findings, draft.line_of)
     draft.put(("variables",), "slurm", ())
-    Needs(draft, given, Room(defaults.node_cpus or 0, site.cards)).build()
+    Needs(draft, given, site, Room(defaults.node_cpus or 0, site.gpus)).build()
     Terms(draft, given, str(options.offers.get("name") or USUAL_NAME)).build()
     container = Container(draft, given, site)
     container.build()
     line = container.look_at(script.text)
     if line is not None:
         lines[_STEPS_IMAGE] = line
-        draft.note((_STEPS_IMAGE,), *_STEP_IMAGES)
+        draft.note((_STEPS_IMAGE,), _STEP_IMAGES)
     for option, native in _NODES.items():
         if given.get(option, "").strip():
             put_nodes(draft, native, given[option], site, (f"--{option}",))
@@ -75,7 +76,7 @@ def read(text: str, options: Options, site: Site, defaults: Defaults) -> Convert
 
 
 def _with_folder(draft: Draft, options: Options) -> Mapping[str, Any]:
-    """A folder given relative to where sbatch was called is known only to the caller."""
+    """A folder relative to where sbatch was called is known only to the caller."""
     offers = {"name": USUAL_NAME, **options.offers}
     folder = draft.values.get("workdir")
     if isinstance(folder, str) and not folder.startswith("/"):
@@ -86,9 +87,11 @@ def _with_folder(draft: Draft, options: Options) -> Mapping[str, Any]:
             draft.values.pop("workdir")
             draft.note(
                 ("--chdir",),
-                "is relative to where the job is submitted, which is not known here; the job"
-                " starts in the user's own folder",
-                "是相对于提交位置的路径，这里不知道；任务从用户目录开始",
+                Text(
+                    "is relative to where the job is submitted, which is unknown here; the job "
+                    "starts in the user's home",
+                    "是相对于提交位置的路径，这里不知道；任务从用户目录开始",
+                ),
             )
     return offers
 
@@ -100,15 +103,15 @@ class _Script:
         self._lines = lines
 
     def options(self, words: tuple[str, ...]) -> dict[str, str]:
-        """What the directives ask for, then the command line; a later one wins."""
+        """The directives, then the command line; later ones win."""
         found = self._directives()
         try:
             for given in parse(list(words), None):
                 if given.name:
-                    found.pop(given.name, None)  # what is said last stands last
+                    found.pop(given.name, None)  # keeps the last one last
                     found[given.name] = given.value
         except Unreadable as error:
-            self._refuse(error.word, 1, error.en, error.zh)
+            self._refuse(error.word, 1, error.message)
         return found
 
     def _directives(self) -> dict[str, str]:
@@ -127,17 +130,19 @@ class _Script:
                 self._lines.setdefault(key, number)
                 self._draft.note(
                     (key,),
-                    "stands after the first command, where sbatch reads no options",
-                    "位于第一条命令之后，sbatch 不读取那里的选项",
+                    Text(
+                        "comes after the first command, where sbatch ignores options",
+                        "位于第一条命令之后，sbatch 不读取那里的选项",
+                    ),
                 )
                 continue
             if _HETEROGENEOUS.match(words):
-                if words[:40] not in self._lines:  # the first of them says it
-                    self._refuse(words, number, _PARTS_EN, _PARTS_ZH)
+                if words[:40] not in self._lines:  # reported at the first one only
+                    self._refuse(words, number, _PARTS)
                 continue
             if len(words) > _LONGEST:
-                en, zh = f"is longer than {_LONGEST} letters", f"超过 {_LONGEST} 个字符"
-                self._refuse(f"#SBATCH {words}", number, en, zh)
+                message = Text(f"is longer than {_LONGEST} characters", f"超过 {_LONGEST} 个字符")
+                self._refuse(f"#SBATCH {words}", number, message)
                 continue
             for given in self._parse(words, number):
                 if not given.name:
@@ -157,8 +162,10 @@ class _Script:
         self._lines[key] = number
         self._draft.note(
             (key,),
-            f"stands more than once, and the last one counts, not {before[:80]!r}",
-            f"出现多次，以最后一个为准，而不是 {before[:80]!r}",
+            Text(
+                f"is set more than once; the last one counts, not {before[:80]!r}",
+                f"出现多次，以最后一个为准，而不是 {before[:80]!r}",
+            ),
         )
 
     def _of_another(self, start: str, number: int) -> None:
@@ -166,14 +173,16 @@ class _Script:
         self._lines.setdefault(key, number)
         self._draft.note(
             (key,),
-            "begins lines that are not read here; only those that begin with #SBATCH are",
-            "开头的行这里不读取；只读取以 #SBATCH 开头的行",
+            Text(
+                "lines are ignored; only #SBATCH lines are read",
+                "开头的行会被忽略；只读取以 #SBATCH 开头的行",
+            ),
         )
 
     def _stray(self, word: str, number: int) -> None:
         key = word[:40]
         self._lines.setdefault(key, number)
-        self._draft.note((key,), "is no option; it changes nothing", "不是选项；不起作用")
+        self._draft.note((key,), Text("is not an option and has no effect", "不是选项；不起作用"))
 
     def _parse(self, words: str, number: int) -> list[Given]:
         try:
@@ -182,36 +191,41 @@ class _Script:
             few = len(self._draft.findings) <= MOST_PROBLEMS
             unknown = few and error.word.startswith("--") and error.word[2:] not in LONG
             near = nearest(error.word[2:], LONG) if unknown else None
-            en = f"; did you mean --{near}?" if near else ""
-            zh = f"；是否想写 --{near}？" if near else ""
-            self._refuse(error.word, number, error.en + en, error.zh + zh)
+            hint = Text(f"; did you mean --{near}?", f"；是否想写 --{near}？") if near else EMPTY
+            self._refuse(error.word, number, error.message + hint)
             return []
 
-    def _refuse(self, word: str, number: int, en: str, zh: str) -> None:
+    def _refuse(self, word: str, number: int, message: Text) -> None:
         key = word[:40] or "#SBATCH"
         self._lines[key] = number
-        self._draft.findings.append(Finding((key,), NO_VALUE, en, zh))
+        self._draft.findings.append(Finding((key,), NO_VALUE, message))
 
     def put_command(self, given: Mapping[str, str], arguments: tuple[str, ...]) -> None:
         draft = self._draft
         if "wrap" in given:
-            draft.note(("--wrap",), "the script is run, not --wrap", "运行的是脚本，不是 --wrap")
+            draft.note(
+                ("--wrap",), Text("has no effect; the script is run", "不起作用；运行的是脚本")
+            )
         text = self.text
         if not any(_significant(line) for line in text.split("\n")):
-            draft.refuse(("script",), NO_VALUE, "holds no command to run", "没有要运行的命令")
+            draft.refuse(("script",), NO_VALUE, Text("contains no command", "没有要运行的命令"))
             return
+        text = _with_own_tmp(text)
         first, _, _ = text.partition("\n")
         words = first[2:].split() if first.startswith("#!") else []
         if not words:
             draft.note(
                 (),
-                "The script does not begin with #! (sbatch would refuse it); bash runs it",
-                "脚本不以 #! 开头（sbatch 会拒绝）；由 bash 运行",
+                Text(
+                    "The script does not start with #! (sbatch would reject it); it is run with "
+                    "bash",
+                    "脚本不以 #! 开头（sbatch 会拒绝）；由 bash 运行",
+                ),
             )
             words = ["/bin/bash"]
         shell = words[0].rpartition("/")[2]
         if shell == "env" and len(words) > 1:
-            # `env` only looks the interpreter up, which whoever starts the command does too.
+            # `env` only looks up the interpreter, which starting the command does as well.
             rest = [word for word in words[1:] if word != "-S"]
             if rest and rest[0] in _SHELLS:
                 words, shell = rest, rest[0]
@@ -224,11 +238,28 @@ class _Script:
             draft.put(("command",), ["/bin/bash", "-c", _RUN_FILE, text, *arguments], ("script",))
 
 
-# Any other interpreter is given the script as a file, as sbatch does.
+# Other interpreters get the script as a file, as with sbatch.
 _RUN_FILE = (
     'script=$(mktemp "${TMPDIR:-/tmp}/script.XXXXXX") && printf "%s" "$0" > "$script" && '
     'chmod 700 "$script" && { "$script" "$@"; code=$?; rm -f "$script"; exit $code; }'
 )
+
+
+_TMPDIR = re.compile(r"\bSLURM_TMPDIR\b")
+_OWN_TMP = (
+    'SLURM_TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/slurm.$SLURM_JOB_ID.XXXXXX") && export SLURM_TMPDIR'
+    " && trap 'rm -rf -- \"$SLURM_TMPDIR\"' EXIT"
+)
+
+
+def _with_own_tmp(text: str) -> str:
+    """A script that uses `$SLURM_TMPDIR` gets a folder of its own, which goes when it ends."""
+    lines = text.split("\n")
+    shell = lines[0].startswith("#!") and lines[0].split()[-1].rpartition("/")[2] in _SHELLS
+    if not _TMPDIR.search(text) or (lines[0].startswith("#!") and not shell):
+        return text
+    at = next(number for number, line in enumerate(lines) if _significant(line))
+    return "\n".join([*lines[:at], _OWN_TMP, *lines[at:]])
 
 
 def _significant(line: str) -> bool:
@@ -236,60 +267,66 @@ def _significant(line: str) -> bool:
     return bool(bare) and not bare.startswith("#")
 
 
-_SITE = (
-    "names an environment of that cluster, which is not here; the native job's `image` runs the"
-    " whole script in a container",
+_SITE = Text(
+    "names an environment of that cluster, which does not exist here; use `image` of the native "
+    "job to run the whole script in a container",
     "是那个集群的环境，这里没有；原生任务的 image 可让整个脚本在容器中运行",
 )
-_MEANINGLESS: dict[str, tuple[str, str]] = {
-    "qos": ("priorities follow the queue's policy", "优先级由队列策略决定"),
-    "comment": ("changes nothing", "不起作用"),
-    "nodefile": ("nodes are chosen by the platform", "节点由平台选择"),
-    "mail-type": ("no mail is sent yet; danlu wait JOB waits", "暂不发邮件；可用 danlu wait 任务"),
-    "mail-user": ("no mail is sent yet; danlu wait JOB waits", "暂不发邮件；可用 danlu wait 任务"),
-    "requeue": ("what the platform lost is run again anyway", "平台原因丢失的任务本来就会重新运行"),
-    "no-requeue": (
-        "what the platform itself lost is run again all the same",
+_MEANINGLESS: dict[str, Text] = {
+    "qos": Text("priorities follow the queue's policy", "优先级由队列策略决定"),
+    "comment": Text("has no effect", "不起作用"),
+    "nodefile": Text("nodes are chosen by the platform", "节点由平台选择"),
+    "mail-type": Text(
+        "mail is not available yet; use danlu wait JOB", "暂不发邮件；可用 danlu wait 任务"
+    ),
+    "mail-user": Text(
+        "mail is not available yet; use danlu wait JOB", "暂不发邮件；可用 danlu wait 任务"
+    ),
+    "requeue": Text(
+        "jobs lost by the platform are retried anyway", "平台原因丢失的任务本来就会重新运行"
+    ),
+    "no-requeue": Text(
+        "jobs lost by the platform are retried all the same",
         "平台原因丢失的任务仍会重新运行",
     ),
-    "uid": ("a job runs as whoever submits it", "任务以提交者身份运行"),
-    "gid": ("a job runs as whoever submits it", "任务以提交者身份运行"),
-    "wait": ("is for the command sbatch", "是 sbatch 命令的选项"),
-    "parsable": ("is for the command sbatch", "是 sbatch 命令的选项"),
-    "test-only": ("is for the command sbatch", "是 sbatch 命令的选项"),
-    "quiet": ("is for the command sbatch", "是 sbatch 命令的选项"),
-    "verbose": ("is for the command sbatch", "是 sbatch 命令的选项"),
-    "licenses": ("licenses are not counted here", "这里不统计许可证"),
-    "reservation": ("there are no reservations to name", "没有可指定的预留"),
-    "time-min": ("the time limit is not shortened", "时间上限不会缩短"),
-    "deadline": (
-        "a job that cannot end by then is queued all the same",
+    "uid": Text("jobs run as the user who submits them", "任务以提交者身份运行"),
+    "gid": Text("jobs run as the user who submits them", "任务以提交者身份运行"),
+    "wait": Text("applies to the sbatch command only", "只用于 sbatch 命令"),
+    "parsable": Text("applies to the sbatch command only", "只用于 sbatch 命令"),
+    "test-only": Text("applies to the sbatch command only", "只用于 sbatch 命令"),
+    "quiet": Text("applies to the sbatch command only", "只用于 sbatch 命令"),
+    "verbose": Text("applies to the sbatch command only", "只用于 sbatch 命令"),
+    "licenses": Text("licenses are not counted here", "这里不统计许可证"),
+    "reservation": Text("there are no reservations here", "没有可指定的预留"),
+    "time-min": Text("the time limit is not shortened", "时间上限不会缩短"),
+    "deadline": Text(
+        "a job that cannot end by then is still queued",
         "到时不能结束的任务仍会排队",
     ),
-    "clusters": ("there is one cluster", "只有一个集群"),
-    "tmp": ("disks are not counted here", "这里不统计磁盘"),
-    "image": (
-        "is for the program shifter, which is not here; the native job's `image` runs the whole"
-        " script in a container",
+    "clusters": Text("there is only one cluster", "只有一个集群"),
+    "tmp": Text("disk space is not counted here", "这里不统计磁盘"),
+    "image": Text(
+        "is for shifter, which is not available; use `image` of the native job to run the whole "
+        "script in a container",
         "用于 shifter 程序，这里没有；原生任务的 image 可让整个脚本在容器中运行",
     ),
     "environment": _SITE,
     "uenv": _SITE,
     "view": _SITE,
-    "volume": ("is for the program shifter, which is not here", "用于 shifter 程序，这里没有"),
-    "module": ("is for the program shifter, which is not here", "用于 shifter 程序，这里没有"),
-    "nice": ("priority of the native job does that", "请用原生任务的 priority"),
-    "killable": (
-        "a job is stopped for others only where it says so: preemptible of the native job",
-        "任务不会因他人而被停止，除非写明：原生任务的 preemptible",
+    "volume": Text("is for shifter, which is not available", "用于 shifter 程序，这里没有"),
+    "module": Text("is for shifter, which is not available", "用于 shifter 程序，这里没有"),
+    "nice": Text("use priority of the native job", "请用原生任务的 priority"),
+    "killable": Text(
+        "jobs are preempted only if they allow it: preemptible of the native job",
+        "任务不会被抢占，除非写明：原生任务的 preemptible",
     ),
-    "get-user-env": (
-        "the command sbatch takes the caller's environment along",
+    "get-user-env": Text(
+        "the sbatch command passes the caller's environment",
         "sbatch 命令会带上调用者的环境",
     ),
     **dict.fromkeys(
         ("cuda-mps", "nvmps"),
-        ("cards are not shared by several programs here", "这里不让多个程序共用一张卡"),
+        Text("GPUs cannot be shared between programs here", "这里不让多个程序共用一张卡"),
     ),
 }
 
@@ -299,10 +336,11 @@ def _note_rest(draft: Draft, given: Mapping[str, str]) -> None:
     for name, value in given.items():
         if name in handled or (name in FLAGS and name in ("help", "version", "usage")):
             continue
-        en, zh = _MEANINGLESS.get(
+        message = _MEANINGLESS.get(
             name,
-            ("is a hint to Slurm that changes nothing here", "是给 Slurm 的提示，在这里不起作用"),
+            Text("is a Slurm hint with no effect here", "是给 Slurm 的提示，在这里不起作用"),
         )
         draft.note(
-            (f"--{name}",), f"{value!r}: {en}" if value else en, f"{value!r}：{zh}" if value else zh
+            (f"--{name}",),
+            message.after(repr(value)) if value else message,
         )

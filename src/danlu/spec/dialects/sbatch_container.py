@@ -1,4 +1,4 @@
-"""Containers of an sbatch script: options of the plugin that runs jobs in container images."""
+"""Containers in sbatch scripts: options of the plugin that runs jobs in container images."""
 
 from __future__ import annotations
 
@@ -9,31 +9,16 @@ from typing import Any, ClassVar
 from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.language import Site
 from danlu.spec.errors import Path
+from danlu.spec.text import Text
 
-VALUED = (
-    "container-image",
-    "container-mounts",
-    "container-workdir",
-    "container-name",
-    "container-save",
-    "container-env",
-)
-FLAGS = (
-    "container-mount-home",
-    "no-container-mount-home",
-    "container-remap-root",
-    "no-container-remap-root",
-    "container-entrypoint",
-    "no-container-entrypoint",
-    "container-writable",
-    "container-readonly",
-)
 _STEP = re.compile(r"^(?!#).*(?<![\w-])--container-image(?=[ =\\]|$)", re.MULTILINE)
 _FILES = (".sqsh", ".sif", ".simg", ".squashfs")
 
 
 class Container:
-    HANDLED: ClassVar[frozenset[str]] = frozenset(VALUED[:3])
+    HANDLED: ClassVar[frozenset[str]] = frozenset(
+        {"container-image", "container-mounts", "container-workdir"}
+    )
 
     def __init__(self, draft: Draft, given: Mapping[str, str], site: Site) -> None:
         self._draft = draft
@@ -57,20 +42,22 @@ class Container:
             draft.put(("workdir",), folder, ("--container-workdir",))
 
     def look_at(self, script: str) -> int | None:
-        """The line where a step asks for an image of its own, which it cannot have."""
+        """The line where a step asks for its own image, which is not supported."""
         found = _STEP.search(script)
         return None if found is None else script.count("\n", 0, found.end()) + 1
 
     def _image(self, text: str, key: Path) -> None:
-        """`host#path:tag`, as that plugin writes it, is `host/path:tag` elsewhere."""
+        """`host#path:tag`, the plugin's syntax, is `host/path:tag` elsewhere."""
         if text.startswith(("/", ".", "~")) or text.endswith(_FILES):
             self._draft.refuse(
                 key,
                 text,
-                "is an image in a file, and images come from registries here; write its name, as in"
-                " nvcr.io/nvidia/pytorch:24.01-py3",
-                "是镜像文件；这里的镜像来自镜像仓库，请写镜像名，例如"
-                " nvcr.io/nvidia/pytorch:24.01-py3",
+                Text(
+                    "is an image file, but images come from registries here; use its name, e.g. "
+                    "nvcr.io/nvidia/pytorch:24.01-py3",
+                    "是镜像文件；这里的镜像来自镜像仓库，请写镜像名，例如"
+                    " nvcr.io/nvidia/pytorch:24.01-py3",
+                ),
             )
             return
         name = text.removeprefix("docker://").removeprefix("dockerd://")
@@ -84,22 +71,24 @@ class Container:
         guess = self._site.guess(source)
         found = self._site.volume_of(source)
         if guess is not None:
-            self._draft.note(key, *guess[1:])
+            self._draft.note(key, guess[1])
             volume, below = guess[0], ""
         elif found is None:
             known = ", ".join(volume.source for volume in self._site.volumes) or "none"
             self._draft.refuse(
                 key,
                 source,
-                "is a folder of the machine, and only folders that the admin catalogued as a"
-                f" volume are mounted; known here: {known}",
-                f"是机器上的目录；只挂载管理员登记为存储卷的目录；这里已知：{known}",
+                Text(
+                    "is a folder of the machine; only folders the admin has made a volume can be "
+                    f"mounted. Known here: {known}",
+                    f"是机器上的目录；只挂载管理员登记为存储卷的目录；这里已知：{known}",
+                ),
             )
             return None
         else:
             volume, below = found[0].name, found[1]
             self._draft.note(
-                key, f"{source} is in the volume {volume}", f"{source} 在存储卷 {volume} 中"
+                key, Text(f"{source} is in the volume {volume}", f"{source} 在存储卷 {volume} 中")
             )
         mount: dict[str, Any] = {"volume": volume, "path": target or source}
         if below.strip("/"):

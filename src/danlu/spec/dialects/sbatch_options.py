@@ -1,4 +1,4 @@
-"""Options of sbatch: their long and short names, and how the `#SBATCH` lines are read."""
+"""Options of sbatch: their names, and how `#SBATCH` lines are parsed."""
 
 from __future__ import annotations
 
@@ -7,152 +7,22 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from danlu.spec.dialects import sbatch_container
+from danlu.spec.text import Text
+from danlu.steps import slurm_options
 
 VALUED = {
-    # long name -> short letter, for options that take a value
-    "account": "A",
-    "acctg-freq": "",
-    "array": "a",
-    "batch": "",
-    "bb": "",
-    "bbf": "",
-    "begin": "b",
-    "chdir": "D",
-    "cluster-constraint": "",
-    "clusters": "M",
-    "comment": "",
-    "constraint": "C",
-    "container": "",
-    "container-id": "",
-    "core-spec": "S",
-    "cores-per-socket": "",
-    "cpu-bind": "",
-    "cpu-freq": "",
-    "cpus-per-gpu": "",
-    "cpus-per-task": "c",
-    "deadline": "",
-    "delay-boot": "",
-    "dependency": "d",
-    "distribution": "m",
-    "error": "e",
-    "exclude": "x",
-    "export": "",
-    "export-file": "",
-    "extra": "",
-    "extra-node-info": "B",
-    "gid": "",
-    "gpu-bind": "",
-    "gpu-freq": "",
-    "gpus": "G",
-    "gpus-per-node": "",
-    "gpus-per-socket": "",
-    "gpus-per-task": "",
-    "gres": "",
-    "gres-flags": "",
-    "hint": "",
-    "input": "i",
-    "job-name": "J",
-    "licenses": "L",
-    "mail-type": "",
-    "mail-user": "",
-    "mcs-label": "",
-    "mem": "",
-    "mem-bind": "",
-    "mem-per-cpu": "",
-    "mem-per-gpu": "",
-    "mincpus": "",
-    "network": "",
-    "nodefile": "F",
-    "nodelist": "w",
-    "nodes": "N",
-    "ntasks": "n",
-    "ntasks-per-core": "",
-    "ntasks-per-gpu": "",
-    "ntasks-per-node": "",
-    "ntasks-per-socket": "",
-    "open-mode": "",
-    "output": "o",
-    "partition": "p",
-    "power": "",
-    "prefer": "",
-    "priority": "",
-    "profile": "",
-    "qos": "q",
-    "reservation": "",
-    "segment": "",
-    "signal": "",
-    "sockets-per-node": "",
-    "switches": "",
-    "thread-spec": "",
-    "threads-per-core": "",
-    "time": "t",
-    "time-min": "",
-    "tmp": "",
-    "tres-bind": "",
-    "tres-per-task": "",
-    "uid": "",
-    "wait-all-nodes": "",
-    "wckey": "",
-    "wrap": "",
-    **dict.fromkeys(sbatch_container.VALUED, ""),
-    # Of older versions, and of other plugins that clusters have: files name them.
-    "checkpoint": "",
-    "checkpoint-dir": "",
-    "ear": "",
-    "ear-policy": "",
-    "ear-cpufreq": "",
-    "environment": "",
-    "gpu-cmode": "",
-    "image": "",
-    "module": "",
-    "mpi": "",
-    "nvidia-compute-mode": "",
-    "perf": "",
-    "uenv": "",
-    "view": "",
-    "volume": "",
+    **slurm_options.VALUED,
+    **slurm_options.VALUED_OF_JOBS,
+    **slurm_options.VALUED_IN_FILES,
 }
-FLAGS = {
-    "contiguous": "",
-    "cuda-mps": "",
-    "disable-dcgm": "",
-    "disable-perfparanoid": "",
-    "disable-turbomode": "",
-    "disable-stdout-job-summary": "",
-    "help": "h",
-    "hold": "H",
-    "ignore-pbs": "",
-    "kill-on-invalid-dep": "",
-    "killable": "",
-    "no-kill": "k",
-    "no-requeue": "",
-    "nvmps": "",
-    "overcommit": "O",
-    "oversubscribe": "s",
-    "parsable": "",
-    "quiet": "Q",
-    "reboot": "",
-    "requeue": "",
-    "share": "",
-    "spread-job": "",
-    "stepmgr": "",
-    "test-only": "",
-    "usage": "",
-    "use-min-nodes": "",
-    "verbose": "v",
-    "version": "V",
-    "wait": "W",
-    "x11": "",
-    **dict.fromkeys(sbatch_container.FLAGS, ""),
-}
+FLAGS = {**slurm_options.FLAGS, **slurm_options.FLAGS_OF_JOBS, **slurm_options.FLAGS_IN_FILES}
 OPTIONAL = frozenset(
-    {
-        *("exclusive", "get-user-env", "nice", "propagate", "kill-on-invalid-dep", "no-kill"),
-        *("x11", "mpibind"),
-    }
+    (
+        *slurm_options.OPTIONAL,
+        *slurm_options.OPTIONAL_OF_JOBS,
+        *slurm_options.OPTIONAL_IN_FILES,
+    )
 )
-"""A value may follow after '=', and only there."""
 
 OTHER_NAMES = {
     "workdir": "chdir",
@@ -168,7 +38,7 @@ OTHER_NAMES = {
     "email-user": "mail-user",
     "email-type": "mail-type",
 }
-"""Older names and common slips."""
+"""Older names and common typos."""
 
 LONG = frozenset((*VALUED, *FLAGS, *OPTIONAL))
 _IN_ORDER = sorted(LONG)
@@ -178,7 +48,7 @@ _SHORT = {short: name for table in (VALUED, FLAGS) for name, short in table.item
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One option as it stands in the file."""
+    """One option as written in the file."""
 
     name: str
     value: str
@@ -186,16 +56,16 @@ class Given:
 
 
 class Unreadable(ValueError):
-    def __init__(self, word: str, en: str, zh: str) -> None:
-        super().__init__(en)
+    def __init__(self, word: str, message: Text) -> None:
+        super().__init__(message.en)
         self.word = word
-        self.en = en
-        self.zh = zh
+        self.message = message
 
 
 def split_words(text: str) -> list[str]:
-    """As sbatch splits a directive: a backslash keeps any letter, also between quotes, and a '#'
-    that nothing keeps ends the line, also within a word."""
+    """Splits a directive like sbatch: a backslash escapes any character, also in quotes, and an
+    unescaped '#' ends the line, also within a word.
+    """
     if not _SPECIAL.search(text):
         return text.split()
     words: list[str] = []
@@ -229,7 +99,7 @@ def split_words(text: str) -> list[str]:
             else:
                 current.append(char)
     if quote:
-        raise Unreadable(text, "has a quote that is not closed", "引号没有闭合")
+        raise Unreadable(text, Text("has an unclosed quote", "引号没有闭合"))
     if begun:
         words.append("".join(current))
     return words
@@ -250,14 +120,14 @@ def parse(words: list[str], line: int | None) -> list[Given]:
                 continue
             if not equals:
                 if at >= len(words):
-                    raise Unreadable(word, "needs a value", "需要一个值")
+                    raise Unreadable(word, Text("needs a value", "需要一个值"))
                 value = words[at]
                 at += 1
             found.append(Given(name, value, line))
         elif word.startswith("-") and len(word) > 1:
             at = _short(word, words, at, line, found)
         else:
-            found.append(Given("", word, line))  # sbatch passes over what is no option
+            found.append(Given("", word, line))  # sbatch ignores what is not an option
     return found
 
 
@@ -265,14 +135,14 @@ def _short(word: str, words: list[str], at: int, line: int | None, found: list[G
     for place, letter in enumerate(word[1:], 2):
         name = _SHORT.get(letter)
         if name is None:
-            raise Unreadable(f"-{letter}", "is not an option of sbatch", "不是 sbatch 的选项")
+            raise Unreadable(f"-{letter}", Text("is not an option of sbatch", "不是 sbatch 的选项"))
         if name in FLAGS:
             found.append(Given(name, "", line))
             continue
         value = word[place:].removeprefix("=")
         if not value:
             if at >= len(words):
-                raise Unreadable(f"-{letter}", "needs a value", "需要一个值")
+                raise Unreadable(f"-{letter}", Text("needs a value", "需要一个值"))
             value = words[at]
             at += 1
         found.append(Given(name, value, line))
@@ -281,10 +151,10 @@ def _short(word: str, words: list[str], at: int, line: int | None, found: list[G
 
 
 def full_name(name: str) -> str:
-    """A long name, also when it is shortened as far as it stays one option's."""
+    """A long name, or an unambiguous prefix of one."""
     if name in LONG:
         return name
-    name = name.replace("_", "-")  # as older versions wrote some of them
+    name = name.replace("_", "-")  # some older versions used underscores
     if name in LONG:
         return name
     if name in OTHER_NAMES:
@@ -294,8 +164,8 @@ def full_name(name: str) -> str:
         return close[0]
     if close:
         listed = ", ".join(f"--{each}" for each in close[:6])
-        raise Unreadable(f"--{name}", f"could be any of: {listed}", f"可能是：{listed}")
-    raise Unreadable(f"--{name}", "is not an option of sbatch", "不是 sbatch 的选项")
+        raise Unreadable(f"--{name}", Text(f"is ambiguous: {listed}", f"可能是：{listed}"))
+    raise Unreadable(f"--{name}", Text("is not an option of sbatch", "不是 sbatch 的选项"))
 
 
 def _beginning_with(start: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Everything else an sbatch script asks for: where, how long, after what, into which files."""
+"""Everything else in an sbatch script: queue, time, dependencies, files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from danlu.spec.dialects.sbatch_times import is_past, read_time
 from danlu.spec.errors import Path
 from danlu.spec.forms import read_env
 from danlu.spec.refs import NAME_PATTERN, parse_array
+from danlu.spec.text import Text
 
 _NAME = re.compile(NAME_PATTERN, re.ASCII)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -57,7 +58,7 @@ class Terms:
     )
 
     def __init__(self, draft: Draft, given: Mapping[str, str], name: str) -> None:
-        """`name`: the job's where the script has none."""
+        """`name`: the job's name if the script sets none."""
         self._draft = draft
         self._given = given
         self._name = name
@@ -90,15 +91,19 @@ class Terms:
         if is_past(begin):
             self._draft.note(
                 ("--begin",),
-                f"{begin!r} is over; the job does not wait for it",
-                f"{begin!r} 已经过去；任务不等待",
+                Text(
+                    f"{begin!r} has passed; the job does not wait for it",
+                    f"{begin!r} 已经过去；任务不等待",
+                ),
             )
             return
         self._draft.put(("held",), True, ("--begin",))
         self._draft.note(
             ("--begin",),
-            f"{begin!r}: the job is held; danlu release JOB lets it start",
-            f"{begin!r}：任务先挂起；danlu release 任务 使其开始",
+            Text(
+                f"{begin!r}: the job is held; start it with danlu release JOB",
+                f"{begin!r}：任务先挂起；danlu release 任务 使其开始",
+            ),
         )
 
     def _queue(self) -> None:
@@ -107,9 +112,11 @@ class Terms:
         if _PLACEHOLDER.search(partition):
             draft.note(
                 ("--partition",),
-                f"{partition[:80]!r} stands for a name that is not filled in; the job goes to the"
-                " default queue",
-                f"{partition[:80]!r} 是没有填写的名称；任务进入默认队列",
+                Text(
+                    f"{partition[:80]!r} is a placeholder that was not filled in; the job goes to "
+                    "the default queue",
+                    f"{partition[:80]!r} 是没有填写的占位符；任务进入默认队列",
+                ),
             )
         elif partition:
             written, *others = [part.strip() for part in partition.split(",")]
@@ -118,31 +125,36 @@ class Terms:
             if first != written:
                 draft.note(
                     ("--partition",),
-                    f"{written[:80]!r} cannot be a queue's name here; the job names {first!r}",
-                    f"{written[:80]!r} 不能作为这里的队列名；任务写作 {first!r}",
+                    Text(
+                        f"{written[:80]!r} is not a valid queue name here; using {first!r}",
+                        f"{written[:80]!r} 不能作为这里的队列名；任务写作 {first!r}",
+                    ),
                 )
             if others:
                 draft.note(
                     ("--partition",),
-                    f"one queue is taken, the first: {first}",
-                    f"只用一个队列，即第一个：{first}",
+                    Text(
+                        f"only one queue can be used: the first, {first}",
+                        f"只用一个队列，即第一个：{first}",
+                    ),
                 )
         account = (given.get("account") or "").strip()
         if account and not _NAME.fullmatch(account):
             draft.note(
                 ("--account",),
-                f"{account!r} cannot be a group's name here; the job counts for none",
-                f"{account!r} 不能作为这里的组名；任务不计入任何组",
+                Text(
+                    f"{account!r} is not a valid group name here; the job counts against none",
+                    f"{account!r} 不能作为这里的组名；任务不计入任何组",
+                ),
             )
         elif account:
             draft.put(("group",), account, ("--account",))
             draft.note(
                 ("--account",),
-                f"an account is a group here: {account}",
-                f"账户在这里就是组：{account}",
+                Text(f"an account is a group here: {account}", f"账户在这里就是组：{account}"),
             )
         if given.get("priority", "").strip():
-            draft.note(("--priority",), "follows the queue's policy", "由队列策略决定")
+            draft.note(("--priority",), Text("is set by the queue's policy", "由队列策略决定"))
 
     def _files(self) -> None:
         given = self._given
@@ -150,12 +162,14 @@ class Terms:
         for key in ("error", "input"):
             name = _file(given, key)
             if name and (key == "input" or name != files["output"]):
-                files[key] = name  # errors go with the output unless they have another file
+                files[key] = name  # stderr goes to the output file unless it has its own
         mode = given.get("open-mode")
         if mode is not None:
             if mode.strip().lower() not in ("append", "truncate", "a", "t"):
                 self._draft.refuse(
-                    ("--open-mode",), mode, "is not append or truncate", "应为 append 或 truncate"
+                    ("--open-mode",),
+                    mode,
+                    Text("must be append or truncate", "应为 append 或 truncate"),
                 )
             elif mode.strip().lower().startswith("a"):
                 files["append"] = True
@@ -165,9 +179,12 @@ class Terms:
             if isinstance(name, str) and _VARIABLE.search(name):
                 self._draft.note(
                     (f"--{key}",),
-                    f"{name!r}: variables are not looked up in #SBATCH lines; %u is the user, %x"
-                    " the job's name, %j its number",
-                    f"{name!r}：#SBATCH 行中的变量不会展开；%u 是用户，%x 是任务名，%j 是任务编号",
+                    Text(
+                        f"{name!r}: variables are not expanded in #SBATCH lines; %u is the user, "
+                        "%x the job's name, %j its number",
+                        f"{name!r}：#SBATCH 行中的变量不会展开；%u 是用户，%x 是任务名，%j 是任务"
+                        "编号",
+                    ),
                 )
 
     def _default_output(self) -> str:
@@ -177,10 +194,10 @@ class Terms:
         value = self._given.get("array")
         if value is None:
             return
-        text = "".join(value.split()).replace("[", "").replace("]", "")  # as squeue prints it
+        text = "".join(value.split()).replace("[", "").replace("]", "")  # as printed by squeue
         head, percent, limit = text.partition("%")
         if head.isdigit():
-            text = f"{head}-{head}{percent}{limit}"  # one number is one index, not a count
+            text = f"{head}-{head}{percent}{limit}"  # a single number is an index, not a count
         array = self._draft.read(parse_array, text, ("--array",))
         if array is not None:
             self._draft.put(("array",), text, ("--array",))
@@ -194,8 +211,10 @@ class Terms:
             draft.refuse(
                 key,
                 value,
-                "any of several (?) is not known; use commas: all of them",
-                "不支持 ?（任一）",
+                Text(
+                    "? (any of several) is not supported; use commas for all of them",
+                    "不支持 ?（任一）",
+                ),
             )
             return
         after: list[dict[str, str]] = []
@@ -206,7 +225,9 @@ class Terms:
             elif kind not in _AFTER or not jobs:
                 every = ", ".join(_AFTER)
                 draft.refuse(
-                    key, part, f"is not KIND:JOB with one of {every}", f"应为 类型:任务：{every}"
+                    key,
+                    part,
+                    Text(f"must be KIND:JOB with one of {every}", f"应为 类型:任务：{every}"),
                 )
             else:
                 after.extend(self._one(kind, job, key) for job in jobs)
@@ -217,10 +238,12 @@ class Terms:
     def _one(self, kind: str, job: str, key: Path) -> dict[str, str]:
         match = _JOB.fullmatch(job.strip())
         if match is None:
-            self._draft.refuse(key, job, "is not a job's number", "不是任务编号")
+            self._draft.refuse(key, job, Text("is not a job number", "不是任务编号"))
             return {}
         if kind == "aftercorr":
-            self._draft.note(key, "each element waits for the whole array", "每个元素等待整个数组")
+            self._draft.note(
+                key, Text("each element waits for the whole array", "每个元素等待整个数组")
+            )
         return {"job": job.strip().partition("+")[0], "when": _AFTER[kind]}
 
     def _folder(self) -> None:
@@ -244,15 +267,19 @@ class Terms:
                 if _VARIABLE.search(content):
                     draft.note(
                         key,
-                        f"{part.strip()[:80]!r}: variables are not looked up in #SBATCH lines; the"
-                        " task gets these letters",
-                        f"{part.strip()[:80]!r}：#SBATCH 行中的变量不会展开；任务得到这些字符",
+                        Text(
+                            f"{part.strip()[:80]!r}: variables are not expanded in #SBATCH lines; "
+                            "the task gets the literal text",
+                            f"{part.strip()[:80]!r}：#SBATCH 行中的变量不会展开；任务得到这些字符",
+                        ),
                     )
             elif name.upper() not in _WHOLE:
                 draft.note(
                     key,
-                    f"{name} is taken along only by the command sbatch",
-                    f"只有 sbatch 命令会带上 {name}",
+                    Text(
+                        f"{name} is only passed by the sbatch command",
+                        f"只有 sbatch 命令会带上 {name}",
+                    ),
                 )
         env = draft.read(read_env, named, key)
         if env:
@@ -260,7 +287,7 @@ class Terms:
             known.update(env)
 
     def _warning(self) -> None:
-        """`srun` and whoever runs the script send it: they are told by a variable."""
+        """Sent by `srun` or the script's runner, which learn of it through a variable."""
         value = (self._given.get("signal") or "").strip()
         if not value:
             return
@@ -270,20 +297,24 @@ class Terms:
             draft.refuse(
                 key,
                 value,
-                "is not [B:]SIGNAL[@SECONDS], such as B:USR1@120",
-                "应为 [B:]信号[@秒数]，例如 B:USR1@120",
+                Text(
+                    "must be [B:]SIGNAL[@SECONDS], such as B:USR1@120",
+                    "应为 [B:]信号[@秒数]，例如 B:USR1@120",
+                ),
             )
             return
         draft.values.setdefault("env", {})["SLURM_JOB_SIGNAL"] = value.upper()
         if "time_limit" not in draft.values:
             draft.note(
                 key,
-                f"{value!r}: is sent before a time limit, and --time gives none",
-                f"{value!r}：在时间上限之前发送，但没有用 --time 给出上限",
+                Text(
+                    f"{value!r}: is sent before the time limit, but --time sets none",
+                    f"{value!r}：在时间上限之前发送，但没有用 --time 给出上限",
+                ),
             )
 
 
 def _file(given: Mapping[str, str], key: str) -> str | None:
-    """`none` is what sbatch calls no file at all."""
+    """sbatch writes `none` for no file."""
     name = given.get(key)
     return "/dev/null" if name is not None and name.strip().lower() == "none" else name

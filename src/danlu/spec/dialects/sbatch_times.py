@@ -1,4 +1,4 @@
-"""Times as sbatch writes them: how long a job may run, and when it begins."""
+"""Times in sbatch notation: time limits, and when a job begins."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from datetime import datetime
 
 from danlu.spec.errors import wrong
+from danlu.spec.text import Text
 
 _TIME = re.compile(
     r"(?:(?P<days>\d{1,5})-(?P<h>\d{0,3})(?::(?P<m>\d{1,2})(?::(?P<s>\d{1,2}))?)?"
@@ -19,7 +20,7 @@ _LONGEST = 10 * 365 * 86400
 
 
 def is_past(text: str) -> bool:
-    """Whether a day or a moment with its day is over, so that Slurm would not wait for it."""
+    """Whether a date or time has passed, so that Slurm would not wait for it."""
     match = _MOMENT.fullmatch(text.strip())
     if match is None:
         return False
@@ -38,8 +39,10 @@ def read_time(value: object) -> float:
     if match is None:
         raise wrong(
             value,
-            "is not a time; write minutes, or 12:00:00, 2-00, 1-12:30:00",
-            "不是时间；请写分钟数，或 12:00:00、2-00、1-12:30:00",
+            Text(
+                "is not a time; use minutes, or 12:00:00, 2-00, 1-12:30:00",
+                "不是时间；请写分钟数，或 12:00:00、2-00、1-12:30:00",
+            ),
         )
     part = {name: int(number) for name, number in match.groupdict().items() if number}
     if "days" in part:

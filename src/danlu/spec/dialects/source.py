@@ -1,4 +1,4 @@
-"""The text of a foreign file as plain values with their lines."""
+"""Parses the text of a foreign file to plain values with their lines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from danlu.spec.dialects.draft import Draft
 from danlu.spec.errors import LineOf, file_error
 from danlu.spec.read import RawJob, read_jobs
 from danlu.spec.read_yaml import load_yaml
+from danlu.spec.text import Text
 
 _STRING_OR_COMMENT = re.compile(
     r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/',
@@ -23,7 +24,7 @@ _GROUPED = re.compile(
 
 
 def read_json(text: str) -> list[RawJob]:
-    """JSON as people write it: with comments; other slips are read as YAML where that works."""
+    """JSON with comments; other irregularities are accepted if it is valid YAML."""
     return read_jobs(_STRING_OR_COMMENT.sub(_blank, text))
 
 
@@ -31,29 +32,32 @@ def _blank(match: re.Match[str]) -> str:
     found = match[0]
     if found.startswith('"'):
         return found
-    # Lines stay where they are.
+    # Keeps line numbers.
     return "".join(char if char == "\n" else " " for char in found)
 
 
 def read_yaml(text: str, numbers: bool = False) -> RawJob:
-    """The one document of a YAML file; `numbers`: plain scalars as YAML 1.2 reads them."""
+    """The single document of a YAML file; `numbers`: plain scalars as in YAML 1.2."""
     read_scalar = core_scalar if numbers else None
     documents = [
         each for each in load_yaml(text, read_scalar, frozenset()) if each.value is not None
     ]
     if not documents:
-        raise file_error("There is no job here: the file is empty", "没有任务：文件是空的", line=1)
+        raise file_error(
+            Text("The file is empty: it contains no job", "没有任务：文件是空的"), line=1
+        )
     if len(documents) > 1:
         raise file_error(
-            "The file holds several YAML documents; this language knows one job a file",
-            "文件含有多个 YAML 文档；这种语言一个文件只有一个任务",
+            Text(
+                "The file contains several YAML documents; this language has one job per file",
+                "文件含有多个 YAML 文档；这种语言一个文件只有一个任务",
+            ),
             documents[1].line,
         )
     document = documents[0]
     if not isinstance(document.value, dict):
         raise file_error(
-            "The file is not a mapping of keys to values",
-            "文件不是键和值的映射",
+            Text("The file is not a mapping", "文件不是键和值的映射"),
             document.line,
             document.value,
         )
@@ -69,7 +73,7 @@ def core_scalar(text: str) -> Any:
     if text in ("false", "False", "FALSE"):
         return False
     if "_" in text and _GROUPED.fullmatch(text):
-        text = text.replace("_", "")  # 50_000, as the Go and Python readers of Determined take it
+        text = text.replace("_", "")  # 50_000, as accepted by Determined's Go and Python parsers
     if _INTEGER.fullmatch(text):
         return int(text)
     if _FLOAT.fullmatch(text):
@@ -83,5 +87,5 @@ def draft_of(raw: RawJob) -> Draft:
 
 
 def lines_of(raw: RawJob) -> LineOf:
-    """A file of one line tells no lines; it is line 1 then."""
+    """A file of one line has no other lines to report."""
     return lambda path: raw.line_of(path) or 1

@@ -1,5 +1,5 @@
-"""Tasks in containers: Docker or Podman make the container, a keeper runs the command inside.
+"""Tasks in containers: Docker or Podman creates the container, a keeper runs the command in it.
 
 `holder.py`, `wire.py`, `enter.py`, `confine.py` and `keeper.py` are loaded by keepers: they import
-the standard library and modules of the keeper only.
+only the standard library and the keeper's modules.
 """

@@ -1,38 +1,161 @@
-"""Names for the task's user and groups in a container: many programs ask who they run as."""
+"""Names for the task's user and groups in a container: many programs look up their own user.
+
+The files come from the image, so they may be anything: a device, a pipe without a writer, gigabytes
+of data. They are checked before they are opened, through the same descriptor.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import stat
+
+from danlu.engines.local.container.daemon import Daemon
+from danlu.engines.local.keeper import linux
 
 _GROUP = tuple[str, int]
+_LARGEST = 1 << 20
+_MOST_MARKS = 10_000
+_LONGEST_NAME = 255
+_ACCOUNTS = ("/etc/passwd", "/etc/group")
+# File types in Go's encoding, used by the runtimes.
+_FOLDER, _LINK, _KINDS = 1 << 31, 1 << 27, 0x8F280000
 
 
-def add_account(uid: int, gid: int, name: str, groups: list[_GROUP]) -> None:
-    """Only in the container's own files: not through a link, not on a volume."""
+def check_accounts(daemon: Daemon, name: str, image: str, targets: list[str], known: str) -> None:
+    """Called before the container starts, when its runtime reads these files unchecked.
+
+    Asking takes the runtime longer than creating the container, so the answer is kept in the
+    folder `known` if it always stays the same: an image never changes under its id.
+    """
+    mark = _mark(image, targets)
+    if mark and os.path.exists(f"{known}/{mark}"):
+        return
+    if _stays_plain(daemon, name) and mark:
+        with contextlib.suppress(OSError):  # asked again next time
+            os.makedirs(known, mode=0o700, exist_ok=True)
+            if len(os.listdir(known)) < _MOST_MARKS:
+                flags = os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC
+                os.close(os.open(f"{known}/{mark}", flags, 0o600))
+
+
+def _mark(image: str, targets: list[str]) -> str:
+    """A file name for the image with these mount points; "" if the answer may change.
+
+    A mount point below another one may be a link in a volume, to anywhere.
+    """
+    ordered = sorted(f"{target.rstrip('/')}/" for target in targets)
+    if any(second.startswith(first) for first, second in itertools.pairwise(ordered)):
+        return ""
+    parts = [image.rpartition(":")[2], *ordered]
+    mark = ",".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
+    return mark if len(os.fsencode(mark)) <= _LONGEST_NAME else ""
+
+
+def _stays_plain(daemon: Daemon, name: str) -> bool:
+    """Whether both are regular files in a folder of the image, which no volume can change."""
+    mounted = daemon.mount(name)
+    if mounted is not None and _are_plain_below(mounted):
+        return True
+    plain = [_is_plain(daemon, name, path) for path in _ACCOUNTS]
+    return all(plain) and _is_folder(daemon, name)
+
+
+def _are_plain_below(root: str) -> bool:
+    """False: they may be anything, or cannot be seen from here."""
+    try:
+        here = linux.open_without_links(f"{os.path.realpath(root)}/etc")
+    except OSError:
+        return False
+    try:
+        found = [
+            os.stat(os.path.basename(a), dir_fd=here, follow_symlinks=False) for a in _ACCOUNTS
+        ]
+        return all(stat.S_ISREG(each.st_mode) and each.st_size <= _LARGEST for each in found)
+    except OSError:
+        return False
+    finally:
+        os.close(here)
+
+
+def _is_plain(daemon: Daemon, name: str, path: str) -> bool:
+    """False: it is missing or a link, so a volume may change it. Raises OSError if it may not
+    be read.
+    """
+    found = daemon.file(name, path)
+    linked = found is not None and bool(int(found["mode"]) & _LINK)
+    if found is not None and linked:
+        found = daemon.file(name, str(found["linkTarget"]))
+    if found is None or int(found["mode"]) & _FOLDER:
+        return False
+    if int(found["mode"]) & _KINDS or int(found["size"]) > _LARGEST:
+        raise OSError(f"the image's {path} must be a regular file of at most 1 MB")
+    return not linked
+
+
+def _is_folder(daemon: Daemon, name: str) -> bool:
+    found = daemon.file(name, "/etc")
+    return found is not None and int(found["mode"]) & (_FOLDER | _LINK) == _FOLDER
+
+
+def add_account(numbers: int, uid: int, gid: int, name: str, groups: list[_GROUP]) -> None:
+    """Only in the container's own files: never through a link or on a volume.
+
+    `numbers`: the machine's /proc/self/fd.
+    """
     with contextlib.suppress(OSError):
-        if os.stat("/etc", follow_symlinks=False).st_dev == os.stat("/").st_dev:
-            _append("/etc/passwd", [(uid, f"{name}:x:{uid}:{gid}::/userhome:/bin/sh")])
-            lines = [(number, f"{group}:x:{number}:{name}") for group, number in groups]
-            _append("/etc/group", [(gid, f"{name}:x:{gid}:"), *lines])
+        etc = linux.open_without_links("/etc")
+        try:
+            if os.fstat(etc).st_dev == os.stat("/").st_dev:
+                _append(numbers, etc, "passwd", [(uid, f"{name}:x:{uid}:{gid}::/userhome:/bin/sh")])
+                lines = [(number, f"{group}:x:{number}:{name}") for group, number in groups]
+                _append(numbers, etc, "group", [(gid, f"{name}:x:{gid}:"), *lines])
+        finally:
+            os.close(etc)
 
 
-def _append(path: str, lines: list[tuple[int, str]]) -> None:
-    """Unless the image has the number or the name."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    with open(fd, "r+", encoding="utf-8", errors="surrogateescape") as file:
+def _append(numbers: int, etc: int, file: str, lines: list[tuple[int, str]]) -> None:
+    """Unless the image already has the number or the name."""
+    fd = _open(numbers, etc, file)
+    if fd < 0:
+        return
+    try:
         if os.fstat(fd).st_dev != os.stat("/").st_dev:
             return
         os.fchmod(fd, 0o644)
-        text = file.read()
-        fields = [line.split(":") for line in text.splitlines()]
-        numbers = {entry[2] for entry in fields if len(entry) > 2}
-        names = {entry[0] for entry in fields}
-        if text and not text.endswith("\n"):
-            file.write("\n")
-        for number, line in lines:
-            name = line.partition(":")[0]
-            if str(number) not in numbers and name not in names:
-                file.write(line + "\n")
-                numbers.add(str(number))
-                names.add(name)
+        text = os.read(fd, _LARGEST).decode("utf-8", "surrogateescape")
+        added = "\n" if text and not text.endswith("\n") else ""
+        os.write(fd, (added + _missing(text, lines)).encode("utf-8", "surrogateescape"))
+    finally:
+        os.close(fd)
+
+
+def _open(numbers: int, etc: int, file: str) -> int:
+    """Opens a regular file of moderate size; otherwise -1."""
+    with contextlib.suppress(FileExistsError):
+        flags = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC
+        return os.open(file, flags, 0o644, dir_fd=etc)
+    named = linux.name_in(etc, file)
+    try:
+        found = os.fstat(named)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+            return -1
+        flags = os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
+        return os.open(str(named), flags, dir_fd=numbers)
+    finally:
+        os.close(named)
+
+
+def _missing(text: str, lines: list[tuple[int, str]]) -> str:
+    fields = [line.split(":") for line in text.splitlines()]
+    numbers = {entry[2] for entry in fields if len(entry) > 2}
+    names = {entry[0] for entry in fields}
+    added = ""
+    for number, line in lines:
+        name = line.partition(":")[0]
+        if str(number) not in numbers and name not in names:
+            added += line + "\n"
+            numbers.add(str(number))
+            names.add(name)
+    return added

@@ -1,25 +1,30 @@
-"""What Danlu asks of Docker or Podman, for keepers and the server alike."""
+"""The Docker or Podman calls used by keepers and the server."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import binascii
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from danlu.engines.local.container.wire import PATIENCE, Failed, Wire
 
-LABEL = "danlu.server"  # on every container of ours: which server's
+LABEL = "danlu.server"  # on every container of ours: the server's id
 ATTEMPT = "danlu.attempt"
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/:@")
 _LIBPOD = "/v4.0.0/libpod"
+_TRIES, _PAUSE = 10, 0.1
+_T = TypeVar("_T")
 
 
 def _quote(text: str) -> str:
-    """urllib.parse would do, at the price of its imports in every keeper."""
+    """Like urllib.parse.quote, whose imports would cost memory in every keeper."""
     return "".join(c if c in _PLAIN else "".join(f"%{b:02X}" for b in c.encode()) for c in text)
 
 
 class Daemon:
-    """Docker's own API, which Podman speaks too; a container is made by the one of its maker."""
+    """Docker's API, which Podman supports too; containers are created with the native one."""
 
     def __init__(self, kind: str, path: str, patience: float = PATIENCE) -> None:
         self.kind = kind
@@ -37,7 +42,7 @@ class Daemon:
         try:
             self.wire.call("POST", where, body)
         except Failed as failure:
-            # Nobody else uses its name: the answer to the first try was lost.
+            # The name is ours: the answer to a first try was lost.
             if failure.status != 409 and "already in use" not in str(failure):
                 raise
 
@@ -48,24 +53,59 @@ class Daemon:
         found: dict[str, Any] = self.wire.call("GET", f"/containers/{_quote(name)}/json")
         return found
 
+    def mount(self, name: str) -> str | None:
+        """Where on this machine the files of a container that has not started are. Podman only.
+
+        Podman loses count of mounts when several of its processes run, and a container that was
+        mounted, unmounted and mounted again may then not start. This one stays mounted.
+        """
+        if self.kind != "podman":
+            return None
+        return self.wire.text("POST", f"{_LIBPOD}/containers/{_quote(name)}/mount").strip()
+
+    def file(self, name: str, path: str) -> dict[str, Any] | None:
+        """Stats a path in a container, even before it starts. None: it does not exist."""
+        where = f"/containers/{_quote(name)}/archive?path={_quote(path)}"
+        try:
+            fields = self._repeated(lambda: self.wire.headers(where, "HEAD"))
+        except Failed as failure:
+            if failure.status == 404:
+                return None
+            raise
+        found: dict[str, Any] = json.loads(
+            binascii.a2b_base64(fields["x-docker-container-path-stat"])
+        )
+        return found
+
     def remove(self, name: str) -> bool:
-        """With all that runs in it. False: there is none."""
+        """Kills and removes a container. False: it does not exist."""
         try:
             self.wire.call("DELETE", f"/containers/{_quote(name)}?force=true&v=true")
         except Failed as failure:
-            if failure.status in (404, 409):  # 409: its removal is under way
+            if failure.status in (404, 409):  # 409: already being removed
                 return failure.status == 409
             raise
         return True
 
     def containers(self, tag: str) -> dict[str, str]:
-        """Ours, whatever became of them: name -> attempt."""
+        """Our containers in any state: name -> attempt."""
         filters = _quote(f'{{"label": ["{LABEL}={tag}"]}}')
         found = self.wire.call("GET", f"/containers/json?all=true&filters={filters}")
         return {
             str(each["Names"][0]).lstrip("/"): str((each.get("Labels") or {}).get(ATTEMPT, ""))
             for each in found or ()
         }
+
+    def _repeated(self, ask: Callable[[], _T]) -> _T:
+        """Podman mounts a container to look into it, which fails while it unmounts another."""
+        for _ in range(_TRIES):
+            try:
+                return ask()
+            except Failed as failure:
+                if failure.status != 500 or self.kind != "podman":
+                    raise
+            time.sleep(_PAUSE)
+        return ask()
 
     # -- images -------------------------------------------------------------------------------
 
@@ -79,12 +119,12 @@ class Daemon:
         return found
 
     def pull(self, name: str, tag: str, headers: dict[str, str]) -> Iterator[dict[str, Any]]:
-        """Reports of its progress, as Docker words them."""
+        """Progress reports in Docker's format."""
         where = f"/images/create?fromImage={_quote(name)}&tag={_quote(tag)}"
         return self.wire.stream("POST", where, None, headers)
 
     def pull_plainly(self, name: str, headers: dict[str, str]) -> Iterator[dict[str, Any]]:
-        """Podman only: over plain HTTP, whatever its own configuration says."""
+        """Podman only: plain HTTP, regardless of its configuration."""
         where = f"{_LIBPOD}/images/pull?reference={_quote(name)}&tlsVerify=false"
         return self.wire.stream("POST", where, None, headers)
 
@@ -93,7 +133,7 @@ class Daemon:
         return found
 
     def ping(self) -> tuple[str, str]:
-        """(docker or podman, version). Podman takes a second to answer more than this."""
+        """(docker or podman, version). Asking Podman for more takes a second."""
         fields = self.wire.headers("/_ping")
         if "libpod-api-version" in fields:
             return "podman", fields["libpod-api-version"]

@@ -1,4 +1,4 @@
-"""Into a container: its namespaces, its cgroups, its identity, its filter of system calls."""
+"""Enters a container: its namespaces, cgroups, identity and seccomp filter."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Iterator
 
 from danlu.engines.local.container import confine, holder
 from danlu.engines.local.keeper import linux
@@ -20,7 +21,7 @@ _libc = ctypes.PyDLL(None, use_errno=True)
 
 
 class Container:
-    """A running container, by descriptors that stay good once its root is ours."""
+    """A running container, by descriptors that remain valid after changing the root."""
 
     def __init__(self, pid: int, name: str) -> None:
         self._ended = os.pidfd_open(pid)
@@ -33,24 +34,45 @@ class Container:
         self.own_users = _another(pid, "user")
         self._uids = _read_map(pid, "uid_map")
         self._gids = _read_map(pid, "gid_map")
-        folders = _cgroups(pid)
+        places = _cgroups(pid)
+        folders = list(dict.fromkeys(places.values()))
         self._doors = _open_all([f"{folder}/cgroup.procs" for folder in folders], os.O_WRONLY)
+        # cgroup v1 limits devices in a hierarchy of its own, v2 in the only one.
+        limiting = "devices" if "devices" in places else ""
+        self._devices = _open_all(_procs(places, limiting), os.O_WRONLY)
+        self._own_devices = _open_all(_procs(_cgroups("self"), limiting), os.O_WRONLY)
         memory = [f"{folder}/{name}" for folder in folders for name in _OOM_FILES]
         self._ooms = _open_all(memory, os.O_RDONLY)
         self.memory_folder = next((f for f in folders if _has_memory(f)), "")
         self._filters = confine.filters_of(pid)
-        # What Starter knows as a cgroup.
+        # The interface Starter expects of a cgroup.
         self.folders: list[str] = []
         self.inside = None
+        self.keeper = None
+        self.apart = False
 
     def join(self) -> None:
-        """Everything but the keeper's own pid; what it starts from now on is inside."""
+        """Enters everything but the pid namespace, which applies to its children."""
         for space in self._spaces:
             if _libc.setns(space, 0) < 0:
                 number = ctypes.get_errno()
                 raise OSError(number, f"cannot enter the container: {os.strerror(number)}")
             os.close(space)
         os.chdir("/")
+
+    @contextlib.contextmanager
+    def devices_limited(self) -> Iterator[None]:
+        """Limits the keeper to the container's devices while it handles the image's files. It
+        leaves again: the runtime kills every process left in the group."""
+        for door in self._devices:
+            with contextlib.suppress(OSError):
+                os.write(door, b"0")
+        try:
+            yield
+        finally:
+            for door in self._own_devices:
+                with contextlib.suppress(OSError):
+                    os.write(door, b"0")
 
     def user(self, uid: int) -> int:
         return _inside(self._uids, uid, "user")
@@ -61,25 +83,25 @@ class Container:
     # -- what a cgroup does for processes that are started -------------------------------------
 
     def enter(self) -> None:
-        """In a new child: from here on it is confined as the container is."""
+        """In a new child: confines it like the container."""
         for door in self._doors:
             with contextlib.suppress(OSError):
                 os.write(door, b"0")
         confine.install(self._filters)
 
     def leave(self) -> None:
-        """The keeper itself never went in."""
+        """Nothing to do: the keeper itself never joined."""
 
     def remove(self) -> None:
-        """Its runtime does."""
+        """Nothing to do: the runtime removes it."""
 
     # -- its end ------------------------------------------------------------------------------
 
     def takes_processes(self) -> bool:
-        """False: its first process is ending, and that is what ended all the others."""
+        """False: its first process is exiting, which ended all others."""
         try:
             pid = os.fork()
-        except OSError:  # the kernel starts nothing in a pid namespace without its first
+        except OSError:  # a pid namespace without its first process refuses new ones
             return False
         if pid == 0:
             os._exit(0)
@@ -87,7 +109,7 @@ class Container:
         return True
 
     def end(self) -> None:
-        """The kernel ends every process in it. Needs no daemon."""
+        """The kernel kills every process in it. Works without the daemon."""
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(self._ended, signal.SIGKILL)
 
@@ -106,7 +128,7 @@ class Container:
 
 
 def _wait_for_holder(pid: int, name: str) -> None:
-    """Runtimes answer a moment before their own code has given way to it."""
+    """Runtimes answer slightly before they exec it."""
     wanted = [holder.INSIDE.encode(), name.encode()]
     limit = time.monotonic() + _HOLDER_PATIENCE
     while linux.read(f"/proc/{pid}/cmdline").split(b"\0")[:2] != wanted:
@@ -121,7 +143,7 @@ def _wait_for_holder(pid: int, name: str) -> None:
 def _another(pid: int, kind: str) -> bool:
     try:
         theirs = os.readlink(f"/proc/{pid}/ns/{kind}")
-    except FileNotFoundError:  # a kernel without it
+    except FileNotFoundError:  # not supported by this kernel
         return False
     return theirs != os.readlink(f"/proc/self/ns/{kind}")
 
@@ -144,7 +166,7 @@ def _inside(ranges: list[tuple[int, int, int]], outside: int, what: str) -> int:
 
 
 def _open_all(paths: list[str], flags: int) -> list[int]:
-    """Those that can be: without root, not every cgroup is ours to join."""
+    """Those we may join: without root, not all of them."""
     found = []
     for path in paths:
         with contextlib.suppress(OSError):
@@ -152,23 +174,26 @@ def _open_all(paths: list[str], flags: int) -> list[int]:
     return found
 
 
-def _cgroups(pid: int) -> list[str]:
-    """Where a process is in each hierarchy, as folders."""
+def _procs(places: dict[str, str], controller: str) -> list[str]:
+    return [f"{places[controller]}/cgroup.procs"] if controller in places else []
+
+
+def _cgroups(pid: int | str) -> dict[str, str]:
+    """The cgroup folder of a process for each controller."""
     mounts = _cgroup_mounts()
-    folders = []
+    folders: dict[str, str] = {}
     for line in _lines(f"/proc/{pid}/cgroup"):
         _, names, path = line.split(":", 2)
         for name in names.split(","):
             if name in mounts:
                 root, point = mounts[name]
                 relative = path[len(root) :] if root != "/" and path.startswith(root) else path
-                folders.append(f"{point}/{relative.strip('/')}".rstrip("/"))
-                break
+                folders[name] = f"{point}/{relative.strip('/')}".rstrip("/")
     return folders
 
 
 def _cgroup_mounts() -> dict[str, tuple[str, str]]:
-    """controller -> (what is mounted, where); the key of cgroup v2 is the empty string."""
+    """controller -> (mounted root, mount point); cgroup v2 has an empty key."""
     found: dict[str, tuple[str, str]] = {}
     for line in _lines("/proc/self/mountinfo"):
         left, _, right = line.partition(" - ")

@@ -1,8 +1,8 @@
 """The program that holds a container open while its keeper runs the task's command inside.
 
-An image may contain nothing at all, so the program is brought along: a static executable of some
-two hundred bytes. It reaps orphans (by ignoring SIGCHLD) and sleeps; its end is the end of every
-process in the container.
+An image may be empty, so the program is mounted into the container: a static executable of about
+two hundred bytes. It reaps orphans (by ignoring SIGCHLD) and sleeps; when it exits, every process
+in the container ends.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import struct
 
 INSIDE = "/run/danlu-holder"
-"""Where a container sees it."""
+"""Its path inside containers."""
 
 _IGNORE = struct.pack("<4Q", 1, 0, 0, 0)  # struct sigaction: SIG_IGN, no flags, no mask
 
@@ -55,7 +55,7 @@ def program(machine: str) -> bytes:
 
 
 def put(path: str, machine: str) -> None:
-    """Write it where containers can be given it, unless it is there already."""
+    """Writes it to be mounted into containers, unless it exists already."""
     data = program(machine)
     with contextlib.suppress(OSError), open(path, "rb") as file:
         if file.read() == data and os.access(path, os.X_OK):

@@ -1,4 +1,4 @@
-"""The images of a machine: there, or fetched once for everybody who waits for them."""
+"""The images of a machine; a missing one is pulled once for all jobs that wait for it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from danlu.engines.local.container.pulls import Progress, Pull
 from danlu.engines.local.container.runtimes import Runtime
 from danlu.engines.local.container.wire import Away, Failed
 
-_KNOWN_PATIENCE = 30.0  # seconds a daemon has to say whether it has an image
-_PULL_PATIENCE = 3600.0  # seconds without any news of a pull
+_KNOWN_PATIENCE = 30.0  # seconds to answer whether an image exists
+_PULL_PATIENCE = 3600.0  # seconds without progress of a pull
 _AT_ONCE = 8
 
 
 class Images:
     def __init__(self, config: ContainerConfig) -> None:
+        self._config = config
         self._registries = config.registries
         self._always = config.pull == "always"
         self._pulls: dict[str, _Shared] = {}
-        # Threads of their own: pulls are long, and others need the usual ones.
+        # A separate pool: pulls are long and would block the default one.
         self._threads = ThreadPoolExecutor(_AT_ONCE, "danlu-pull")
 
     async def prepare(self, runtime: Runtime, image: str, progress: Progress) -> None:
@@ -36,22 +37,25 @@ class Images:
         there = await asyncio.to_thread(self._is_there, runtime, image)
         if there and not self._always:
             return
+        allowed = refs.may_come_from(ref.host, self._config.images_from, self._registries)
+        if not allowed and not refs.mirrors_of(ref, self._registries):
+            raise NoImage("image_denied", f"{image}: {_not_allowed(ref.host)}")
         shared = self._pulls.get(image)
         if shared is None or shared.given_up:
             daemon = Daemon(runtime.kind, runtime.socket, _PULL_PATIENCE)
-            shared = self._begin(image, Pull(daemon, image, ref))
+            shared = self._begin(image, Pull(daemon, image, ref, mirrors_only=not allowed))
         try:
             await shared.wait(progress)
         except NoImage:
             if not there:
-                raise  # else what there is will do
+                raise  # otherwise use the image we have
 
     def _begin(self, image: str, pull: Pull) -> _Shared:
         shared = _Shared(pull, self._registries, self._threads)
         self._pulls[image] = shared
 
         def ended(_: object) -> None:
-            if self._pulls.get(image) is shared:  # else it was given up, and begun anew since
+            if self._pulls.get(image) is shared:  # otherwise it was abandoned and restarted
                 del self._pulls[image]
 
         shared.work.add_done_callback(ended)
@@ -70,19 +74,19 @@ class Images:
             names = refs.names_of(image, runtime.kind, self._registries)
             return any(daemon.image(name) for name in names)
         except (Away, Failed) as error:
-            raise Unreachable(f"{runtime.kind} does not answer: {error}") from None
+            raise Unreachable(f"{runtime.kind} does not respond: {error}") from None
         finally:
             daemon.close()
 
 
 class _Shared:
-    """A pull that several jobs may wait for; it ends when nobody does any more."""
+    """A pull that several jobs may wait for; cancelled when none does."""
 
     def __init__(
         self, pull: Pull, registries: Sequence[Registry], threads: ThreadPoolExecutor
     ) -> None:
         self._pull = pull
-        self.given_up = False  # nobody may join it any more; it ends when its thread sees it
+        self.given_up = False  # no longer joinable; it ends when its thread notices
         self._listeners: list[Progress] = []
         self._last: ImageProgress | None = None
         loop = asyncio.get_running_loop()
@@ -115,7 +119,14 @@ class _Shared:
             listener(progress)
 
 
+def _not_allowed(host: str) -> str:
+    return (
+        f"images may not come from {host}; the admin lists registries as "
+        f'[registries."{host}"] or in engine.images_from'
+    )
+
+
 def _look_at(work: asyncio.Future[None]) -> None:
-    """Nobody may be waiting for it any more: its trouble is nobody's."""
+    """Retrieves the exception of a pull that may have no waiters left."""
     if not work.cancelled():
         work.exception()

@@ -1,9 +1,8 @@
 """A keeper whose task runs in a container.
 
-Docker or Podman make the container and hold it open; the keeper enters it and starts the command
-there as it starts any command. So output comes through the keeper's own pipes, byte for byte,
-whether the daemon is there or not; the exit status is the kernel's; and nothing but the command
-itself has to be in the image.
+Docker or Podman creates the container; the keeper enters it and starts the command there like any
+other. Output goes through the keeper's own pipes, byte for byte, even while the daemon is down; the
+exit status comes from the kernel; and the image needs to contain nothing but the command.
 """
 
 from __future__ import annotations
@@ -14,15 +13,17 @@ import signal
 import time
 from typing import Any
 
-from danlu.engines.local.container.account import add_account
+from danlu.engines.local.container.account import add_account, check_accounts
 from danlu.engines.local.container.daemon import Daemon
 from danlu.engines.local.container.enter import Container
+from danlu.engines.local.container.mounted import check_mounts, view_of_container
 from danlu.engines.local.container.wire import Away, Failed
 from danlu.engines.local.keeper import inputs, linux, record
 from danlu.engines.local.keeper.keeper import Keeper
+from danlu.engines.local.keeper.points import open_source
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_END_PATIENCE = 10.0  # a process in an uninterruptible call may need this long
+_END_PATIENCE = 10.0  # seconds; a process in an uninterruptible call may need this long
 
 
 class ContainerKeeper(Keeper):
@@ -36,16 +37,21 @@ class ContainerKeeper(Keeper):
         task = self._task
         self._inputs = inputs.Inputs(self._folder, task)
         wanted: dict[str, Any] = task["container"]
-        sources = [(mount, _open(mount)) for mount in task["mounts"]]
+        sources = [(mount, open_source(mount)) for mount in task["mounts"]]
+        numbers = os.open("/proc/self/fd", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         container, image_env = self._make(wanted)
         self._container = self._group = container  # type: ignore[assignment]
         self._note_group(container.memory_folder)
         self._translate(container)
-        container.join()
-        for mount, source in sources:
-            _check(mount, source)
-        if task["uid"] is not None:
-            add_account(task["uid"], task["gid"], wanted["user"], wanted["groups"])
+        with container.devices_limited():
+            container.join()
+            self._view = view_of_container()
+            for mount, source in sources:
+                _check(mount, source, numbers)
+            if task["uid"] is not None:
+                add_account(numbers, task["uid"], task["gid"], wanted["user"], wanted["groups"])
+        os.close(numbers)
+        self._inputs.terminals = self._view.terminals
         task["processes"] = [_merged(image_env, env) for env in task["processes"]]
         linux.hide_memory()
 
@@ -54,12 +60,17 @@ class ContainerKeeper(Keeper):
         name = wanted["name"]
         try:
             _create(daemon, wanted)
+            targets = [mount["target"] for mount in self._task["mounts"]]
+            image = str(daemon.look(name)["Image"])
+            check_accounts(daemon, name, image, targets, wanted["checked"])
             daemon.start(name)
             found = daemon.look(name)
             pid = int(found["State"]["Pid"])
             if not pid:
                 raise OSError("the container ended at once")
-            return Container(pid, name), _env(found)
+            container = Container(pid, name)
+            check_mounts(pid, targets)
+            return container, _env(found)
         except (Away, Failed, OSError) as error:
             with contextlib.suppress(Away, Failed):
                 daemon.remove(name)
@@ -68,14 +79,14 @@ class ContainerKeeper(Keeper):
             daemon.close()
 
     def _note_group(self, folder: str) -> None:
-        """Where the server finds out how much memory it uses."""
+        """Cgroups from which the server reads its memory usage."""
         claim = record.read(self._record, record.CLAIM)
         if claim is not None and folder:
             with contextlib.suppress(OSError):
                 record.write(self._record, record.CLAIM, claim | {"measured": [folder]})
 
     def _translate(self, container: Container) -> None:
-        """Users of the machine to users of the container: files must belong to the same ones."""
+        """Maps the machine's users to the container's, so that files have the same owner."""
         if not container.own_users:
             return
         task = self._task
@@ -95,7 +106,7 @@ class ContainerKeeper(Keeper):
         limit = time.monotonic() + _END_PATIENCE
         while time.monotonic() < limit:
             try:
-                # Their end lets the container end: it waits for all that is inside.
+                # The container only ends after all of its processes have.
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 break
@@ -107,18 +118,14 @@ class ContainerKeeper(Keeper):
         container.wait(max(0.0, limit - time.monotonic()))
         self._running.clear()
 
-    def _has_own_shm(self) -> bool:
-        return self._container is not None
-
     def _finish(self) -> None:
-        self._ooms = self._container.oom_kills() if self._container is not None else 0
         killed = self._result == -signal.SIGKILL
         if killed and self._container is not None and not self._over:
             self._ended_outside = not self._container.takes_processes()
         super()._finish()
 
     def _status(self, ooms: int) -> dict[str, Any]:
-        status = super()._status(self._ooms)
+        status = super()._status(ooms)
         if self._ended_outside and "signal" in status and self._failure is None:
             detail = f"its container was ended, not by Danlu ({self._task['container']['kind']})"
             status |= {"hint": "container_ended", "detail": detail}
@@ -138,33 +145,28 @@ def _create(daemon: Daemon, wanted: dict[str, Any]) -> None:
     return None
 
 
-def _open(mount: dict[str, Any]) -> int:
-    try:
-        return linux.open_without_links(mount["source"])
-    except OSError as error:
-        why = {2: "does not exist on this node", 40: "is, or is below, a symbolic link"}
-        what = why.get(error.errno or 0, error.strerror)
-        raise OSError(f"volume {mount['name']}: {mount['source']} {what}") from error
-
-
-def _check(mount: dict[str, Any], source: int) -> None:
-    """Is it what was meant? Somebody may have put a link in its place in the meantime."""
-    meant, there = os.fstat(source), os.stat(mount["target"])
+def _check(mount: dict[str, Any], source: int, numbers: int) -> None:
+    """Checks that the source was not replaced by a link in the meantime."""
+    mounted = linux.open_without_links(mount["target"])
+    meant, there = os.fstat(source), os.fstat(mounted)
     os.close(source)
     if (meant.st_dev, meant.st_ino) != (there.st_dev, there.st_ino):
-        raise OSError(f"volume {mount['name']}: {mount['source']} was changed while it started")
-    if mount["read_only"]:  # older runtimes leave what is mounted below it writable
-        linux.make_read_only(mount["target"])
+        raise OSError(
+            f"volume {mount['name']}: {mount['source']} changed while the task was starting"
+        )
+    # Older runtimes leave mounts below it writable.
+    linux.restrict(mounted, read_only=bool(mount["read_only"]), numbers=numbers)
+    os.close(mounted)
 
 
 def _env(found: dict[str, Any]) -> dict[str, str]:
-    """What the image sets."""
+    """The variables set by the image."""
     pairs = (entry.partition("=") for entry in found["Config"].get("Env") or ())
     return {name: value for name, _, value in pairs}
 
 
 def _merged(image: dict[str, str], env: dict[str, str]) -> dict[str, str]:
-    """The image knows best where its programs are; all else is the task's."""
+    """The task's variables override the image's; PATH is the image's unless the job sets it."""
     merged = {"PATH": _PATH} | image | env
     if "SHELL" not in env:
         merged["SHELL"] = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"

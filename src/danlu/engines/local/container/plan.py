@@ -4,69 +4,75 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from danlu.engines.api import Launch, Place, Refused, TaskLaunch, Unreachable
+from danlu.engines.api import Launch, Refused, TaskLaunch, Unreachable
 from danlu.engines.local.container import refs, shape
 from danlu.engines.local.container.daemon import ATTEMPT, LABEL
+from danlu.spec.placement import Placement
 
 if TYPE_CHECKING:
-    from danlu.engines.local.plan import Ground
+    from danlu.engines.local.plan import PlanContext
 
 _MACHINES_OWN = frozenset({"PATH", "SHELL", "LANG", "LANGUAGE"})
-"""Variables that describe the machine; the image has its own."""
+"""Variables that describe the machine; images have their own."""
 
 
 def container_name(attempt_id: str, task: int) -> str:
     return f"danlu-{attempt_id}-{task}"
 
 
-def check(launch: Launch, ground: Ground) -> None:
+def check(launch: Launch, context: PlanContext) -> None:
     """Raises Refused."""
     with_image = [task for task in launch.tasks if task.image is not None]
     if not with_image:
         return
-    if ground.runtime is None:
-        text = f"image {with_image[0].image!r} cannot run here. {ground.runtime_missing}"
-        if ground.config.containers.runtime == "off":
+    if context.runtime is None:
+        text = f"image {with_image[0].image!r} cannot run here. {context.runtime_missing}"
+        if context.config.containers.runtime == "off":
             raise Refused(text)
-        raise Unreachable(text)  # a runtime that was there may come back
+        raise Unreachable(text)  # the runtime may come back
     for task in with_image:
         try:
             refs.parse(task.image or "")
         except refs.BadName as error:
             raise Refused(f"{task.image} {error}") from error
-    if ground.abilities.namespaces_how == "user" and len(with_image) != len(launch.tasks):
+    if context.abilities.namespaces_how == "user" and len(with_image) != len(launch.tasks):
         raise Refused(
-            "without root, either all roles of a job have an image or none; give the others one"
+            "without root, either all roles of a job have an image or none; add one to the others"
         )
     for place in launch.places or ():
-        if place.gpus.indexes and _real(place, ground) and not ground.runtime.gpus:
+        if place.gpus and _real(place, context) and not context.runtime.gpus:
             raise Refused(
-                f"{ground.runtime.kind} cannot hand cards to containers; install "
+                f"{context.runtime.kind} cannot give GPUs to containers; install "
                 "nvidia-container-toolkit on this machine"
             )
 
 
 def contain(
-    message: dict[str, Any], launch: Launch, task: TaskLaunch, place: Place, ground: Ground
+    message: dict[str, Any],
+    launch: Launch,
+    task: TaskLaunch,
+    place: Placement,
+    context: PlanContext,
 ) -> None:
-    """Adds to a task's message what makes it run in a container."""
-    runtime = ground.runtime
+    """Makes a task's message run it in a container."""
+    runtime = context.runtime
     if task.image is None or runtime is None:
         return
-    cards = _real(place, ground)
+    gpus = _real(place, context)
     name = container_name(launch.attempt_id, task.index)
     wish = shape.Wish(
         name,
         task.resources,
         task.mounts,
-        cards,
+        gpus,
         {
-            LABEL: ground.tag,
+            LABEL: context.tag,
             ATTEMPT: launch.attempt_id,
             "danlu.job": launch.job_id,
             "danlu.user": launch.identity.user,
         },
-        shape.holder_path(ground.config.data),
+        shape.holder_path(context.config.data),
+        context.pids,
     )
     given = {*task.env, *task.secrets}
     for env in message["processes"]:
@@ -74,9 +80,9 @@ def contain(
             own = variable in _MACHINES_OWN or variable.startswith("LC_")
             if own and variable not in given:
                 del env[variable]
-        if cards:
-            # A container sees no other cards, and counts its own from 0.
-            env["CUDA_VISIBLE_DEVICES"] = ",".join(str(n) for n in range(len(cards)))
+        if gpus:
+            # A container sees only its own GPUs, numbered from 0.
+            env["CUDA_VISIBLE_DEVICES"] = ",".join(str(n) for n in range(len(gpus)))
     own_mounts = {mount.target for mount in task.mounts}
     message["mounts"] = [mount for mount in message["mounts"] if mount["target"] in own_mounts]
     message["drop"] = True
@@ -85,19 +91,20 @@ def contain(
         "kind": runtime.kind,
         "socket": runtime.socket,
         "name": wish.name,
-        "images": refs.names_of(task.image, runtime.kind, ground.config.containers.registries),
+        "images": refs.names_of(task.image, runtime.kind, context.config.containers.registries),
         "create": shape.body(wish, runtime),
+        "checked": f"{context.config.data}/checked-images",
         "user": _plain(identity.user),
         "groups": [(_plain(name), number) for name, number in identity.names],
     }
 
 
-def _real(place: Place, ground: Ground) -> tuple[str, ...]:
-    """The task's cards where they are real ones, not only declared."""
-    first = ground.first_card.get(place.node)
+def _real(place: Placement, context: PlanContext) -> tuple[str, ...]:
+    """The task's GPUs if they are real, not only declared."""
+    first = context.first_gpu.get(place.node)
     if first is None:
         return ()
-    return tuple(ground.cards[first + index] for index in place.gpus.indexes)
+    return tuple(context.gpus[first + index] for index in place.gpus)
 
 
 def _plain(name: str) -> str:

@@ -1,4 +1,4 @@
-"""One pull of one image: from which registry, how far it is, what went wrong."""
+"""Pulls one image: choice of registry, progress, errors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Layer:
 
 
 class Layers:
-    """What a runtime tells of each layer, added up."""
+    """Sums up the progress of all layers."""
 
     def __init__(self, image: str) -> None:
         self._image = image
@@ -89,12 +89,15 @@ class Layers:
 
 
 class Pull:
-    """Blocking, for a thread. `cancel` may come from another."""
+    """Blocking: runs in a thread. `cancel` may be called from another."""
 
-    def __init__(self, daemon: Daemon, image: str, ref: ImageRef) -> None:
+    def __init__(
+        self, daemon: Daemon, image: str, ref: ImageRef, mirrors_only: bool = False
+    ) -> None:
         self._daemon = daemon
         self._image = image
         self._ref = ref
+        self._mirrors_only = mirrors_only
         self._cancelled = False
 
     def run(self, registries: Sequence[Registry], progress: Progress) -> None:
@@ -102,14 +105,15 @@ class Pull:
         known = {registry.host: registry for registry in registries}
         mirrors = mirrors_of(self._ref, registries)
         origin = known.get(self._ref.host, Registry(self._ref.host))
+        asked = mirrors if self._mirrors_only else [*mirrors, origin]
         tried: list[str] = []
-        for registry in (*mirrors, origin):
-            if self._cancelled:  # before there was a connection to break off
+        for registry in asked:
+            if self._cancelled:  # before there was a connection to close
                 raise _unwanted()
             try:
                 return self._pull(self._ref.at(registry.host), registry, progress)
             except NoImage as trouble:
-                if registry is origin or self._cancelled:
+                if registry is asked[-1] or self._cancelled:
                     raise NoImage(trouble.reason, "; ".join([str(trouble), *tried])) from None
                 tried.append(f"{registry.host}: {trouble}")
         return None
@@ -135,7 +139,7 @@ class Pull:
         except _Trouble as trouble:
             if not (podman and registry.plain_http and _PLAIN_HTTP.search(str(trouble))):
                 raise self._no_image(str(trouble), registry) from None
-        # Podman does as it is told by this call only; it tells less of its progress.
+        # Podman's own call, the only one that allows this; it reports less progress.
         try:
             yield from _checked(self._daemon.pull_plainly(str(ref), headers))
         except _Trouble as trouble:
@@ -155,7 +159,7 @@ class Pull:
 
 
 def _unwanted() -> Unreachable:
-    return Unreachable("not wanted any more")
+    return Unreachable("no longer needed")
 
 
 class _Trouble(Exception):
@@ -193,8 +197,8 @@ def _credentials(registry: Registry) -> dict[str, str]:
 def _plain_advice(kind: str, registry: Registry) -> str:
     host = registry.host
     if kind == "docker":
-        return f'the registry speaks plain HTTP: add "{host}" to insecure-registries in daemon.json'
-    return f'the registry speaks plain HTTP: set plain_http in [registries."{host}"]'
+        return f'the registry uses plain HTTP: add "{host}" to insecure-registries in daemon.json'
+    return f'the registry uses plain HTTP: set plain_http in [registries."{host}"]'
 
 
 def _short(message: str) -> str:

@@ -1,4 +1,4 @@
-"""Names of images: which registry, which repository, which version."""
+"""Image names: registry, repository, tag or digest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from danlu.engines.local.config import Registry
+from danlu.spec.text import Text
 
 DOCKER_HUB = "docker.io"
 _PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -17,19 +18,20 @@ _PATTERN = re.compile(
 )
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]+)?|\[[0-9a-fA-F:]+\](?::[0-9]+)?")
 
+_NOT_OF_THE_INTERNET = ("localhost", "localdomain", "local", "internal", "lan", "home", "test")
+
 
 class BadName(ValueError):
-    """Not an image's name, and why."""
+    """An invalid image name."""
 
-    def __init__(self, en: str, zh: str) -> None:
-        super().__init__(en)
-        self.en = en
-        self.zh = zh
+    def __init__(self, text: Text) -> None:
+        super().__init__(text.en)
+        self.text = text
 
 
 @dataclass(frozen=True, slots=True)
 class ImageRef:
-    host: str  # docker.io where none is named
+    host: str  # docker.io by default
     path: str
     tag: str = "latest"
     digest: str = ""
@@ -40,7 +42,7 @@ class ImageRef:
 
     @property
     def version(self) -> str:
-        """What a pull calls the tag."""
+        """The tag parameter of a pull."""
         return self.digest or self.tag
 
     def __str__(self) -> str:
@@ -50,7 +52,7 @@ class ImageRef:
 
     @property
     def local(self) -> str:
-        """What Podman calls an image that was made on this machine under this name."""
+        """Podman's name for an image built on this machine under this name."""
         path = self.path.removeprefix("library/")
         return f"localhost/{path}:{self.tag}" if self.host == DOCKER_HUB else str(self)
 
@@ -71,13 +73,18 @@ def parse(text: str) -> ImageRef:
         host, text = first, rest
         if not is_host(host):
             raise BadName(
-                f"has no registry's address in front: {host}", f"开头不是仓库地址：{host}"
+                Text(
+                    f"does not start with a valid registry address: {host}",
+                    f"开头不是仓库地址：{host}",
+                )
             )
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise BadName(
-            "is not an image's name; write name:tag or host:port/name:tag, in small letters",
-            "不是镜像名称；请写 名称:标签 或 主机:端口/名称:标签，使用小写字母",
+            Text(
+                "is not a valid image name; write name:tag or host:port/name:tag, in lower case",
+                "不是镜像名称；请写 名称:标签 或 主机:端口/名称:标签，使用小写字母",
+            )
         )
     path = match["path"]
     if host in ("index.docker.io", "registry-1.docker.io"):
@@ -88,12 +95,34 @@ def parse(text: str) -> ImageRef:
 
 
 def names_of(image: str, kind: str, registries: Sequence[Registry] = ()) -> list[str]:
-    """Under which names a runtime may hold it, also when a mirror gave it."""
+    """Names under which a runtime may have it, including those of mirrors."""
     ref = parse(image)
     found = [str(ref)]
     if kind == "podman" and not ref.digest and ref.local not in found:
         found.append(ref.local)
     return [*found, *(str(ref.at(mirror.host)) for mirror in mirrors_of(ref, registries))]
+
+
+def may_come_from(host: str, allowed: Sequence[str], registries: Sequence[Registry]) -> bool:
+    """Whether the admin allows images from this registry.
+
+    A public name is an internet host on the default port, where no task on this machine can
+    answer. Docker trusts the machine's own addresses without TLS, and any task could serve
+    images on them; they must be listed explicitly.
+    """
+    if host in allowed:
+        return True
+    if "configured" in allowed and any(host == registry.host for registry in registries):
+        return True
+    return "public" in allowed and is_public(host)
+
+
+def is_public(host: str) -> bool:
+    name, _, port = host.partition(":")
+    last = name.rpartition(".")[2].lower()
+    return (
+        port in ("", "443") and "." in name and last.isalpha() and last not in _NOT_OF_THE_INTERNET
+    )
 
 
 def mirrors_of(ref: ImageRef, registries: Sequence[Registry]) -> list[Registry]:

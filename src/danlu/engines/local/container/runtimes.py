@@ -1,4 +1,4 @@
-"""Which container runtime there is, and what it can do. Found by asking it."""
+"""Finds the container runtime and what it can do, by asking it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from danlu.engines.local.config import ContainerConfig
 from danlu.engines.local.container import holder
 from danlu.engines.local.container.daemon import Daemon
 from danlu.engines.local.container.wire import Away, Failed
+from danlu.spec.text import EMPTY, Text
 
 _LOOK_PATIENCE = 5.0  # seconds
-_ALL_LIMITS = frozenset({"memory", "cpu"})
+_ALL_LIMITS = frozenset({"memory", "cpu", "pids"})
 _CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi")
-
-Pair = tuple[str, str]  # en, zh
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """A runtime that answers and can be used."""
+    """A usable runtime."""
 
     kind: str  # docker, podman
     socket: str
@@ -30,43 +29,45 @@ class Runtime:
     rootless: bool = False
     live_restore: bool = True  # containers outlive the daemon
     limits: frozenset[str] = _ALL_LIMITS  # what can be limited
-    plain_http: tuple[str, ...] = ()  # registries the daemon talks plain HTTP to
-    gpus: str = ""  # how a container gets cards: nvidia, cdi; none: it gets none
+    plain_http: tuple[str, ...] = ()  # registries the daemon uses plain HTTP for
+    gpus: str = ""  # how containers get GPUs: nvidia, cdi; empty: they cannot
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What was found, and why the others will not do."""
-
     runtime: Runtime | None
-    en: str = ""
-    zh: str = ""
+    missing: Text = EMPTY  # why there is none
 
 
 def find(config: ContainerConfig) -> Search:
     if config.runtime == "off":
-        return Search(None, *_OFF)
+        return Search(None, _OFF)
     machine = os.uname().machine
     if not holder.supported(machine):
-        en = f"Containers are not supported on {machine} machines"
-        return Search(None, en, f"暂不支持在 {machine} 机器上运行容器")
-    trouble: Pair | None = None
+        return Search(
+            None,
+            Text(
+                f"Containers are not supported on {machine} machines",
+                f"暂不支持在 {machine} 机器上运行容器",
+            ),
+        )
+    trouble: Text | None = None
     for kind, path in _candidates(config):
         found = _try(kind, path)
         if isinstance(found, Runtime):
             if config.runtime in ("auto", found.kind):
                 return Search(found)
-            found = (
-                f"{path} is {found.kind}'s, and engine.containers says {config.runtime}",
+            found = Text(
+                f"{path} belongs to {found.kind}, but engine.containers says {config.runtime}",
                 f"{path} 属于 {found.kind}，而 engine.containers 要求 {config.runtime}",
             )
         trouble = trouble or found
-    return Search(None, *(trouble or _advice(config.runtime)))
+    return Search(None, trouble or _advice(config.runtime))
 
 
-_OFF = (
-    'The admin switched containers off (engine.containers = "off"). Leave image out: the task then '
-    "sees the machine's own programs",
+_OFF = Text(
+    'The admin has turned containers off (engine.containers = "off"). Remove image to use the '
+    "machine's own programs",
     '管理员关闭了容器（engine.containers = "off"）。去掉 image 即可使用机器自带的程序',
 )
 
@@ -89,22 +90,22 @@ def _candidates(config: ContainerConfig) -> Iterator[tuple[str, str]]:
                     yield kind, path
 
 
-def _try(kind: str, path: str) -> Runtime | Pair:
-    """The runtime behind a socket, or why it will not do."""
+def _try(kind: str, path: str) -> Runtime | Text:
+    """The runtime behind a socket, or why it cannot be used."""
     daemon = Daemon(kind, path, _LOOK_PATIENCE)
     try:
         kind, version = daemon.ping()
         info = daemon.info() if kind == "docker" else {}
     except (Away, Failed) as error:
         what = kind or "container runtime"
-        return (
-            f"The {what} at {path} does not answer ({error}); start its service",
+        return Text(
+            f"The {what} at {path} does not respond ({error}); start its service",
             f"{path} 处的 {kind or '容器运行时'} 没有响应（{error}）；请启动它的服务",
         )
     finally:
         daemon.close()
     if kind == "podman":
-        rootless = os.geteuid() != 0  # others' sockets are not ours to open
+        rootless = os.geteuid() != 0  # other users' sockets cannot be opened
         limits = _delegated() if rootless else _ALL_LIMITS
         return Runtime(kind, path, version, rootless, True, limits, (), _gpus(kind, info))
     rootless = "name=rootless" in " ".join(info.get("SecurityOptions") or ())
@@ -122,8 +123,8 @@ def _try(kind: str, path: str) -> Runtime | Pair:
     )
 
 
-def _not_ours(path: str) -> Pair:
-    return (
+def _not_ours(path: str) -> Text:
+    return Text(
         f"Docker at {path} runs as root and this server does not, so it cannot enter its "
         "containers. Run the server as root, or install podman and start its service for your "
         "user (systemctl --user enable --now podman.socket)",
@@ -135,12 +136,16 @@ def _not_ours(path: str) -> Pair:
 def _limits(info: dict[str, Any], rootless: bool) -> frozenset[str]:
     if rootless and str(info.get("CgroupVersion")) == "1":
         return frozenset()
-    found = {"memory": info.get("MemoryLimit"), "cpu": info.get("CpuCfsQuota")}
+    found = {
+        "memory": info.get("MemoryLimit"),
+        "cpu": info.get("CpuCfsQuota"),
+        "pids": info.get("PidsLimit"),
+    }
     return frozenset(name for name, there in found.items() if there)
 
 
 def _delegated() -> frozenset[str]:
-    """What systemd lets this user limit; nothing where cgroups are of the first version."""
+    """Controllers systemd delegates to this user; none with cgroup v1."""
     uid = os.getuid()
     try:
         with open(
@@ -158,7 +163,7 @@ def _plain_http(info: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _gpus(kind: str, info: dict[str, Any]) -> str:
-    """How cards are handed over. Docker's own way first: it needs nothing but NVIDIA's tools."""
+    """How containers get GPUs. NVIDIA's runtime first: it needs no CDI setup."""
     if kind == "docker" and ("nvidia" in (info.get("Runtimes") or {}) or _hook()):
         return "nvidia"
     for folder in _CDI_FOLDERS:
@@ -171,21 +176,26 @@ def _hook() -> bool:
     return shutil.which("nvidia-container-runtime-hook") is not None
 
 
-def _advice(wanted: str) -> Pair:
-    leave_en = "; or leave image out: the task then sees the machine's own programs"
-    leave_zh = "；或去掉 image，使用机器自带的程序"
+def _advice(wanted: str) -> Text:
+    without = Text(
+        "; or remove image to use the machine's own programs", "；或去掉 image，使用机器自带的程序"
+    )
     kinds = ("docker", "podman") if os.geteuid() == 0 else ("podman",)
     kinds = kinds if wanted == "auto" else (wanted,)
     for kind in kinds:
         if shutil.which("dockerd" if kind == "docker" else kind) is not None:
             start = f"systemctl {'' if os.geteuid() == 0 else '--user '}enable --now {_UNITS[kind]}"
-            return (
-                f"{kind} is installed, but nobody answers: {start}" + leave_en,
-                f"已安装 {kind}，但服务没有响应：{start}" + leave_zh,
+            problem = Text(
+                f"{kind} is installed but does not respond: {start}",
+                f"已安装 {kind}，但服务没有响应：{start}",
             )
+            return problem + without
     packages = [f"apt-get install {_PACKAGES[kind]}" for kind in kinds]
-    en, zh = " or ".join(packages), " 或 ".join(packages)
-    return f"No container runtime: {en}" + leave_en, f"没有容器运行时：{zh}" + leave_zh
+    install = Text(
+        f"No container runtime: {' or '.join(packages)}",
+        f"没有容器运行时：{' 或 '.join(packages)}",
+    )
+    return install + without
 
 
 _UNITS = {"docker": "docker", "podman": "podman.socket"}

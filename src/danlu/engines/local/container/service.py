@@ -1,4 +1,4 @@
-"""The local engine's containers: which runtime there is, its images, and what was left behind."""
+"""The local engine's containers: their runtime, images and cleanup."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
+from collections.abc import Callable
 
 from danlu.engines.api import Unreachable
 from danlu.engines.local.config import LocalConfig
@@ -15,8 +16,9 @@ from danlu.engines.local.container.images import Images
 from danlu.engines.local.container.pulls import Progress
 from danlu.engines.local.container.runtimes import Runtime, Search, find
 from danlu.engines.local.container.wire import Away, Failed
+from danlu.spec.text import Text
 
-_LOOK_EVERY = 30.0  # seconds between looks for a runtime that was not there
+_LOOK_EVERY = 30.0  # seconds between searches for a missing runtime
 _TIDY_PATIENCE = 20.0
 
 
@@ -39,7 +41,7 @@ class Containers:
             await asyncio.wait(self._discarding)
 
     async def look(self, every: float = _LOOK_EVERY) -> bool:
-        """Looks for a runtime while there is none. True: one was found."""
+        """Searches for a runtime if there is none yet. True: found one."""
         if self.runtime is not None or time.monotonic() < self._looked + every:
             return False
         self.search = await asyncio.to_thread(find, self._config.containers)
@@ -49,21 +51,21 @@ class Containers:
         holder.put(shape.holder_path(self._config.data), os.uname().machine)
         return True
 
-    def problem(self, image: str) -> tuple[str, str] | None:
-        """What is wrong with an image's name, if anything."""
+    def problem(self, image: str) -> Text | None:
+        """What is wrong with an image name, if anything."""
         try:
             refs.parse(image)
-        except refs.BadName as wrong:
-            return wrong.en, wrong.zh
+        except refs.BadName as error:
+            return error.text
         return None
 
     async def prepare(self, image: str, progress: Progress) -> None:
         if self.runtime is None:
-            raise Unreachable(self.search.en)
+            raise Unreachable(self.search.missing.en)
         await self.images.prepare(self.runtime, image, progress)
 
     def discard(self, names: list[str]) -> None:
-        """Remove containers that have ended, soon. What a crash leaves is found by a sweep."""
+        """Removes ended containers in the background. A sweep finds what a crash leaves."""
         for name in names:
             task = asyncio.create_task(asyncio.to_thread(self.remove, name))
             self._discarding.add(task)
@@ -72,22 +74,24 @@ class Containers:
     # -- for a thread -------------------------------------------------------------------------
 
     def remove(self, name: str) -> None:
-        """With all that runs in it. Not now? Then the sweep does it."""
+        """Kills and removes a container; if that fails, the next sweep does."""
         if self.runtime is not None and name:
             daemon = self._daemon(self.runtime)
             with contextlib.suppress(Away, Failed):
                 daemon.remove(name)
             daemon.close()
 
-    def sweep(self, keep: frozenset[str]) -> int:
-        """Removes containers of attempts nobody wants; how many there were."""
+    def sweep(self, keep: Callable[[], frozenset[str]]) -> int:
+        """Removes containers of attempts that are not live; returns how many."""
         if self.runtime is None:
             return 0
         daemon = self._daemon(self.runtime)
         count = 0
-        with contextlib.suppress(Away, Failed):  # the next sweep comes in a minute
-            for name, attempt in daemon.containers(self._tag).items():
-                if attempt not in keep:
+        with contextlib.suppress(Away, Failed):  # the next sweep is in a minute
+            found = daemon.containers(self._tag)
+            live = keep()
+            for name, attempt in found.items():
+                if attempt not in live:
                     with contextlib.suppress(Failed):
                         count += daemon.remove(name)
         daemon.close()

@@ -1,4 +1,4 @@
-"""A container as its runtime is asked for it: Docker's and Podman's words for the same thing."""
+"""The request that creates a container, for Docker and for Podman."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from danlu.engines.local.container.runtimes import Runtime
 from danlu.spec.job import Resources
 
 _PERIOD = 100_000
-_LEAST_MEMORY = 6 << 20  # what Docker allows
+_LEAST_MEMORY = 6 << 20  # Docker's minimum
 _KILL = 9
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A container, in our words."""
+    """A container, independent of the runtime."""
 
     name: str
     resources: Resources
     mounts: tuple[HostMount, ...]
-    cards: tuple[str, ...]  # indexes of real cards
+    gpus: tuple[str, ...]  # indexes of real GPUs
     labels: Mapping[str, str]
     holder: str  # the holder's path on the machine
+    pids: int = 0  # limit of processes and threads; 0: unlimited
 
 
 def body(wish: Wish, runtime: Runtime) -> dict[str, Any]:
-    """All but the image's name: the runtime may know it under several."""
+    """Everything but the image name: the runtime may have it under several."""
     return _podman(wish, runtime) if runtime.kind == "podman" else _docker(wish, runtime)
 
 
@@ -39,7 +40,7 @@ def _docker(wish: Wish, runtime: Runtime) -> dict[str, Any]:
     host: dict[str, Any] = {
         "NetworkMode": "host",
         "IpcMode": "private",
-        # Not AutoRemove: a restarted dockerd with live-restore would end the container.
+        # Not AutoRemove: with live-restore, a restarted dockerd would end the container.
         "LogConfig": {"Type": "none"},
         "Mounts": [
             {
@@ -60,17 +61,19 @@ def _docker(wish: Wish, runtime: Runtime) -> dict[str, Any]:
         ],
     }
     if not runtime.rootless:
-        host["UsernsMode"] = "host"  # files belong to the same users inside and outside
+        host["UsernsMode"] = "host"  # same file owners inside and outside
     if "memory" in runtime.limits:
         host["Memory"] = host["MemorySwap"] = _memory(wish)
     if "cpu" in runtime.limits and wish.resources.cpus:
         host["CpuPeriod"], host["CpuQuota"] = _PERIOD, _quota(wish)
         host["CpuShares"] = _shares(wish)
-    if wish.cards and runtime.gpus == "nvidia":
-        ids = list(wish.cards)
+    if "pids" in runtime.limits and wish.pids:
+        host["PidsLimit"] = wish.pids
+    if wish.gpus and runtime.gpus == "nvidia":
+        ids = list(wish.gpus)
         host["DeviceRequests"] = [{"DeviceIDs": ids, "Capabilities": [["gpu"]]}]
-    elif wish.cards and runtime.gpus == "cdi":
-        ids = [f"nvidia.com/gpu={card}" for card in wish.cards]
+    elif wish.gpus and runtime.gpus == "cdi":
+        ids = [f"nvidia.com/gpu={gpu}" for gpu in wish.gpus]
         host["DeviceRequests"] = [{"Driver": "cdi", "DeviceIDs": ids}]
     return {
         "Entrypoint": [holder.INSIDE, wish.name],
@@ -79,7 +82,7 @@ def _docker(wish: Wish, runtime: Runtime) -> dict[str, Any]:
         "WorkingDir": "/",
         "Env": [f"{name}={value}" for name, value in _env(wish).items()],
         "Labels": dict(wish.labels),
-        "StopSignal": str(_KILL),  # the holder hears nothing else
+        "StopSignal": str(_KILL),  # the holder ignores everything else
         "Healthcheck": {"Test": ["NONE"]},
         "HostConfig": host,
     }
@@ -91,6 +94,8 @@ def _podman(wish: Wish, runtime: Runtime) -> dict[str, Any]:
         limits["memory"] = {"limit": _memory(wish), "swap": _memory(wish)}
     if "cpu" in runtime.limits and wish.resources.cpus:
         limits["cpu"] = {"period": _PERIOD, "quota": _quota(wish), "shares": _shares(wish)}
+    if "pids" in runtime.limits and wish.pids:
+        limits["pids"] = {"limit": wish.pids}
     made: dict[str, Any] = {
         "entrypoint": [holder.INSIDE, wish.name],
         "command": [],
@@ -124,8 +129,8 @@ def _podman(wish: Wish, runtime: Runtime) -> dict[str, Any]:
     }
     if limits:
         made["resource_limits"] = limits
-    if wish.cards:
-        made["devices"] = [{"path": f"nvidia.com/gpu={card}"} for card in wish.cards]
+    if wish.gpus:
+        made["devices"] = [{"path": f"nvidia.com/gpu={gpu}"} for gpu in wish.gpus]
     return made
 
 
@@ -134,8 +139,8 @@ def _mounts(wish: Wish) -> tuple[HostMount, ...]:
 
 
 def _env(wish: Wish) -> dict[str, str]:
-    """Of the holder only. Images of NVIDIA ask for all cards; the task gets its own."""
-    return {"NVIDIA_VISIBLE_DEVICES": ",".join(wish.cards) or "void"}
+    """For the holder only. NVIDIA's images request all GPUs; the task gets only its own."""
+    return {"NVIDIA_VISIBLE_DEVICES": ",".join(wish.gpus) or "void"}
 
 
 def _memory(wish: Wish) -> int:
@@ -151,7 +156,7 @@ def _shares(wish: Wish) -> int:
 
 
 def _ulimits() -> dict[str, int]:
-    """The task has the server's own limits; the holder needs few, and raising them may fail."""
+    """Low limits for the holder, as raising them may fail; tasks have the server's limits."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     return {"nofile": _at_most(files, 1024), "nproc": _at_most(processes, 4096)}

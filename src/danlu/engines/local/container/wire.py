@@ -1,4 +1,4 @@
-"""HTTP over the runtime's socket, as small as a keeper needs it. Blocking; servers use a thread."""
+"""A minimal blocking HTTP client over the runtime's socket, small enough for keepers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-PATIENCE = 120.0  # seconds a daemon has for one answer
+from danlu.sdk.errors import ProtocolError
+from danlu.sdk.parser import Parser
+
+PATIENCE = 120.0  # seconds for one answer
 _PIECE = 1 << 16
 
 
 class Away(Exception):
-    """The daemon does not answer: nothing is known."""
+    """The daemon does not respond."""
 
 
 class Failed(Exception):
-    """The daemon answered that it cannot."""
+    """The daemon answered with an error."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -26,72 +29,72 @@ class Failed(Exception):
 
 
 class Wire:
-    """One connection, kept open from call to call."""
+    """A persistent connection."""
 
     def __init__(self, path: str, patience: float = PATIENCE) -> None:
         self._path = path
         self._patience = patience
         self._conn: socket.socket | None = None
-        self._buffer = b""
+        self._begun = b""  # part of the body received with the headers
 
     def call(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> Any:
-        """What the daemon answers, from JSON (None: nothing). Raises Away or Failed."""
-        status, fields = self._ask(method, path, body, headers or {})
-        data = b"".join(self._body(status, fields))
-        if fields.get("connection", "").lower() == "close":
-            self.close()
-        if status >= 400:
-            raise Failed(status, _message(data) or f"HTTP status {status}")
+        """The decoded JSON answer (None: empty). Raises Away or Failed."""
+        data = self._whole(method, path, body, headers or {})
         return json.loads(data) if data.strip() else None
 
-    def headers(self, path: str) -> dict[str, str]:
-        """What an answer says of itself."""
-        status, fields = self._ask("GET", path, None, {})
-        data = b"".join(self._body(status, fields))
-        if status >= 400:
-            raise Failed(status, _message(data) or f"HTTP status {status}")
-        return fields
+    def text(self, method: str, path: str) -> str:
+        """An answer that is not JSON."""
+        return self._whole(method, path, None, {}).decode("utf-8", "surrogateescape")
+
+    def headers(self, path: str, method: str = "GET") -> dict[str, str]:
+        """The headers of an answer."""
+        answer = self._ask(method, path, None, {})
+        _check(answer, b"".join(self._body(answer)), f"{method} {path}")
+        return answer.headers
 
     def stream(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> Iterator[dict[str, Any]]:
-        """JSON objects, one after the other, as they come."""
-        status, fields = self._ask(method, path, body, headers or {})
-        if status >= 400:
-            raise Failed(status, _message(b"".join(self._body(status, fields))) or f"HTTP {status}")
+        """Yields JSON objects as they arrive."""
+        answer = self._ask(method, path, body, headers or {})
+        if answer.status >= 400:
+            _check(answer, b"".join(self._body(answer)), f"{method} {path}")
         decoder = json.JSONDecoder()
         rest, whole = b"", False
         try:
-            for piece in self._body(status, fields):
+            for piece in self._body(answer):
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
                     yield from _objects(decoder, line)
             whole = True
             yield from _objects(decoder, rest)
         finally:
-            if not whole:  # whoever stops listening leaves the rest of it in the connection
+            if not whole:  # the rest of the answer is still in the connection
                 self.close()
 
     def close(self) -> None:
         if self._conn is not None:
             self._conn.close()
             self._conn = None
-        self._buffer = b""
 
     def break_off(self) -> None:
-        """From another thread: whoever waits for an answer gets Away."""
+        """Called from another thread; a pending call raises Away."""
         conn = self._conn
         if conn is not None:
-            with contextlib.suppress(OSError):  # it is closed already
+            with contextlib.suppress(OSError):  # already closed
                 conn.shutdown(socket.SHUT_RDWR)
+
+    def _whole(self, method: str, path: str, body: Any, headers: dict[str, str]) -> bytes:
+        answer = self._ask(method, path, body, headers)
+        data = b"".join(self._body(answer))
+        _check(answer, data, f"{method} {path}")
+        return data
 
     # -- the protocol -------------------------------------------------------------------------
 
-    def _ask(
-        self, method: str, path: str, body: Any, headers: dict[str, str]
-    ) -> tuple[int, dict[str, str]]:
+    def _ask(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Parser:
         if isinstance(body, bytes):
             data = body
         else:
@@ -103,75 +106,50 @@ class Wire:
         request = ("\r\n".join(lines) + "\r\n\r\n").encode() + data
         fresh = self._conn is None
         try:
-            return self._exchange(request)
-        except OSError as error:
+            return self._exchange(method, request)
+        except (OSError, ProtocolError) as error:
             self.close()
-            if fresh:
-                raise Away(f"{self._path}: {error.strerror or error}") from error
-        # A daemon closes connections nobody used for a while; that says nothing about it.
+            if fresh or isinstance(error, ProtocolError):
+                raise Away(f"{self._path}: {_cause(error)}") from error
+        # Daemons close idle connections: not an error.
         try:
-            return self._exchange(request)
-        except OSError as error:
+            return self._exchange(method, request)
+        except (OSError, ProtocolError) as error:
             self.close()
-            raise Away(f"{self._path}: {error.strerror or error}") from error
+            raise Away(f"{self._path}: {_cause(error)}") from error
 
-    def _exchange(self, request: bytes) -> tuple[int, dict[str, str]]:
+    def _exchange(self, method: str, request: bytes) -> Parser:
+        """Sends the request and reads the headers of the answer."""
         if self._conn is None:
             self._conn = connect(self._path, self._patience)
         self._conn.sendall(request)
-        head = self._until(b"\r\n\r\n").decode("latin-1").split("\r\n")
-        fields: dict[str, str] = {}
-        for line in head[1:]:
-            name, _, value = line.partition(":")
-            fields[name.strip().lower()] = value.strip()
-        return int(head[0].split()[1]), fields
+        answer = Parser(method)
+        self._begun = b""
+        while not answer.has_head:
+            self._begun = answer.feed(self._receive())
+        return answer
 
-    def _body(self, status: int, fields: dict[str, str]) -> Iterator[bytes]:
+    def _body(self, answer: Parser) -> Iterator[bytes]:
         try:
-            if status in (204, 304):
-                return
-            if fields.get("transfer-encoding", "").lower() == "chunked":
-                while size := int(self._until(b"\r\n").split(b";")[0], 16):
-                    yield from self._exactly(size)
-                    self._until(b"\r\n")
-                self._until(b"\r\n")
-            elif "content-length" in fields:
-                yield from self._exactly(int(fields["content-length"]))
-            else:
-                while piece := self._some():
+            piece = self._begun
+            while True:
+                if piece:
                     yield piece
-                self.close()
-        except (OSError, ValueError) as error:
+                if answer.done:
+                    break
+                piece = answer.feed(self._receive(answer))
+        except (OSError, ProtocolError) as error:
             self.close()
-            raise Away(f"{self._path}: the connection broke off") from error
+            raise Away(f"{self._path}: the connection was lost") from error
+        if not answer.keep_alive:
+            self.close()
 
-    def _until(self, mark: bytes) -> bytes:
-        while mark not in self._buffer:
-            piece = self._receive()
-            if not piece:
-                raise ConnectionResetError(104, "the connection was closed")
-            self._buffer += piece
-        found, self._buffer = self._buffer.split(mark, 1)
-        return found
-
-    def _exactly(self, count: int) -> Iterator[bytes]:
-        while count:
-            piece = self._some(count)
-            if not piece:
-                raise ConnectionResetError(104, "the connection was closed")
-            count -= len(piece)
-            yield piece
-
-    def _some(self, most: int = _PIECE) -> bytes:
-        if not self._buffer:
-            self._buffer = self._receive()
-        piece, self._buffer = self._buffer[:most], self._buffer[most:]
-        return piece
-
-    def _receive(self) -> bytes:
-        if self._conn is None:
+    def _receive(self, answer: Parser | None = None) -> bytes:
+        """An empty result means the connection, and with it the answer, has ended."""
+        piece = self._conn.recv(_PIECE) if self._conn is not None else b""
+        if not piece and (answer is None or not answer.feed_end()):
             raise ConnectionResetError(104, "the connection was closed")
-        return self._conn.recv(_PIECE)
+        return piece
 
 
 def connect(path: str, patience: float) -> socket.socket:
@@ -182,7 +160,7 @@ def connect(path: str, patience: float) -> socket.socket:
             conn.connect(path)
             return conn
         where = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:  # by its folder's descriptor: a socket's path may be 108 bytes at most
+        try:  # by the folder's descriptor: socket paths are limited to 108 bytes
             conn.connect(f"/proc/self/fd/{where}/{os.path.basename(path)}")
         finally:
             os.close(where)
@@ -190,6 +168,16 @@ def connect(path: str, patience: float) -> socket.socket:
         conn.close()
         raise
     return conn
+
+
+def _check(answer: Parser, data: bytes, request: str) -> None:
+    if answer.status >= 400:
+        message = _message(data) or f"HTTP status {answer.status} for {request[:200]}"
+        raise Failed(answer.status, message)
+
+
+def _cause(error: Exception) -> str:
+    return str((error.strerror if isinstance(error, OSError) else None) or error)
 
 
 def _objects(decoder: json.JSONDecoder, line: bytes) -> Iterator[dict[str, Any]]:

@@ -6,56 +6,107 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Iterator
 
-from danlu.engines.local.keeper import linux
+from danlu.engines.local.keeper import device_rules, linux
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+CONTROLLERS = ("memory", "cpu", "pids", "devices")
 _PERIOD = 100_000
 KEEPERS = "keepers"  # a group without limits, for the keepers themselves
-SPARE = "spare"  # begins the names of groups that wait for a task, as their keepers do
-_ROOMY = 64 << 20  # bytes: in a smaller group a keeper would take too much of it
-_LAST_TO_KILL = "-999"
+SPARE = "spare"  # name prefix of the groups of idle keepers
+_ROOMY = 64 << 20  # bytes; a smaller group has no room for the keeper
+_LAST_TO_KILL = b"-999"
 
 
 class Groups:
-    """Where groups can be made: for each controller the folder they are made in."""
+    """For each controller, the folder in which groups are created."""
 
     def __init__(self, version: int, bases: dict[str, str]) -> None:
         self.version = version
         self.bases = bases
+        self._usual: tuple[device_rules.Rule, ...] | None = None  # None: no limit
+        self._program = -1  # cgroup v2: BPF program for the default devices
+
+    def limit_devices(self, nodes: list[str]) -> None:
+        """Limits tasks to the default devices, these nodes and their own."""
+        usual = (*device_rules.USUAL, *device_rules.of(nodes))
+        if self.version == 2:
+            with contextlib.suppress(OSError):  # without root
+                self._program = device_rules.load(usual)
+                self._usual = usual
+        elif "devices" in self.bases:
+            self._usual = usual
 
     def folders(self, name: str) -> list[str]:
         """The folders of one group; controllers mounted together share one."""
         return [f"{base}/{name}" for base in dict.fromkeys(self.bases.values())]
 
     def sit_down(self, host_pid: int) -> Seat | None:
-        """Makes a group and enters it before the task is known.
+        """Creates and enters a group before the task is known.
 
-        Entering waits for every CPU to notice, which takes longer than all the rest of a start.
-        Only groups of the first version can be given their name later.
+        Entering waits for an RCU grace period, longer than the rest of a launch takes. Only
+        cgroup v1 groups can be renamed later.
         """
         if self.version != 1:
             return None
         try:
-            seat = Seat(spare(host_pid), list(dict.fromkeys(self.bases.values())))
-            for folder in self.folders(seat.name):
+            name = spare(host_pid)
+            for folder in self.folders(name):
                 _make_folder(folder)
                 put(folder, "cgroup.procs", 0)
+            self._limit_devices(name)
+            return Seat(name, list(dict.fromkeys(self.bases.values())))
         except OSError:
             return None
-        return seat
 
-    def make(self, name: str, memory: int, cpus: float, seat: Seat | None = None) -> Group:
-        if seat is not None and not seat.take(name):
+    def make(self, name: str, task: dict[str, Any], seat: Seat | None = None) -> Group:
+        memory = int(task["memory"])
+        apart = 0 < memory < _ROOMY
+        keeper = seat
+        if seat is not None and (apart or not seat.take(name)):
             seat = None
         if seat is None:
             for folder in self.folders(name):
                 _make_folder(folder)
-        if seat is None or not seat.limited:  # a keeper's next task has the limits of its last
-            self._limit(name, memory, cpus)
-        stays = not memory or memory >= _ROOMY
+            self._limit_devices(name)
+        if seat is None or not seat.limited:  # a keeper's next task has the same limits
+            self._limit(name, memory, float(task["cpus"]))
+            self._limit_pids(name, int(task["pids"]))
+            self._add_devices(name, list(task["devices"]))
         if seat is not None:
             seat.limited = True
-        return Group(self.folders(name), seat, stays)
+        return Group(self.folders(name), seat, keeper, apart)
+
+    def _limit_devices(self, name: str) -> None:
+        if self._usual is None or self.version == 2:
+            return
+        folder = f"{self.bases['devices']}/{name}"
+        put(folder, "devices.deny", "a")
+        for rule in self._usual:
+            put(folder, "devices.allow", device_rules.line(rule))
+
+    def _add_devices(self, name: str, nodes: list[str]) -> None:
+        if self._usual is None:
+            return
+        own = device_rules.of(nodes)
+        if self.version == 1:
+            for rule in own:
+                put(f"{self.bases['devices']}/{name}", "devices.allow", device_rules.line(rule))
+            return
+        program = device_rules.load((*self._usual, *own)) if own else self._program
+        folder = os.open(f"{self.bases['tree']}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            device_rules.attach(program, folder)
+        finally:
+            os.close(folder)
+
+    def _limit_pids(self, name: str, most: int) -> None:
+        if most and "pids" in self.bases:
+            put(f"{self.bases['pids']}/{name}", "pids.max", most)
 
     def _limit(self, name: str, memory: int, cpus: float) -> None:
         if memory and "memory" in self.bases:
@@ -69,7 +120,7 @@ class Groups:
             folder = f"{self.bases['cpu']}/{name}"
             quota = max(1000, int(cpus * _PERIOD))
             if self.version == 1:
-                if cpus != 1:  # one CPU has the share that every group begins with
+                if cpus != 1:  # the default share is one CPU
                     put(folder, "cpu.shares", max(2, int(cpus * 1024)))
                 put(folder, "cpu.cfs_quota_us", quota)
             else:
@@ -78,28 +129,32 @@ class Groups:
 
 
 class Seat:
-    """A keeper's place in a group. When memory runs out there, it is the last to be killed."""
+    """A keeper's membership in a group. The OOM killer takes it last."""
 
     def __init__(self, name: str, bases: list[str]) -> None:
         self.name = name
         self.limited = False
         self._taken = ""
-        # By descriptors: in the task's own root cgroups cannot be changed.
+        # By descriptors: cgroups are read-only in the task's root.
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         self._bases = [os.open(base, flags) for base in bases]
-        self._usual = "0"
+        self.opened = [os.open(name, flags, dir_fd=base) for base in self._bases]
+        self._pid = os.getpid()
+        self._usual = b"0"
+        self._score = -1
         with contextlib.suppress(OSError):
-            with open("/proc/self/oom_score_adj", encoding="ascii") as file:
-                self._usual = file.read().strip()
-            put("/proc/self", "oom_score_adj", _LAST_TO_KILL)
+            score = os.open("/proc/self/oom_score_adj", os.O_RDWR | os.O_CLOEXEC)
+            self._usual = os.read(score, 16).strip()
+            os.pwrite(score, _LAST_TO_KILL, 0)
+            self._score = score
 
     def take(self, name: str) -> bool:
-        """Give the group the name of a task."""
+        """Renames the group after a task."""
         self._taken = name
         return self._rename(self.name, name)
 
     def give_back(self) -> bool:
-        """The task is over and nothing of it is left in the group."""
+        """For when the task has ended and none of its processes are left."""
         return self._rename(self._taken, self.name)
 
     def _rename(self, old: str, new: str) -> bool:
@@ -110,25 +165,44 @@ class Seat:
             return False
         return True
 
-    def is_not_for(self, pid: int | str) -> None:
-        """What the keeper starts is as likely to be killed as anything else."""
-        with contextlib.suppress(OSError):
-            put(f"/proc/{pid}", "oom_score_adj", self._usual)
+    @contextlib.contextmanager
+    def as_usual(self) -> Iterator[None]:
+        """Children started meanwhile get the normal OOM score."""
+        if self._score < 0 or os.getpid() != self._pid:
+            yield
+            return
+        os.pwrite(self._score, self._usual, 0)
+        try:
+            yield
+        finally:
+            if os.getpid() == self._pid:
+                os.pwrite(self._score, _LAST_TO_KILL, 0)
 
 
 class Group:
-    """One task's group, by descriptors: in the task's own root cgroups cannot be written.
+    """One task's group, by descriptors: cgroups are read-only in the task's root.
 
-    `inside`: the keeper is in it already. `stays`: and has no need to leave it.
+    `inside`: the keeper is in it. `keeper`: where the keeper is, in this group or another.
+    `apart`: the group is so small that the keeper must not enter it, not even to start a command:
+    the OOM killer would find nobody else.
     """
 
-    def __init__(self, folders: list[str], inside: Seat | None = None, stays: bool = False) -> None:
+    def __init__(
+        self,
+        folders: list[str],
+        inside: Seat | None = None,
+        keeper: Seat | None = None,
+        apart: bool = False,
+    ) -> None:
         self.folders = folders
         self.inside = inside
+        self.keeper = keeper
+        self.apart = apart
         self._doors: list[int] = []
         self._ways_out: list[int] = []
         self._parents: list[int] = []
-        if inside is None or not stays:
+        self._opened = inside.opened if inside is not None else []
+        if inside is None:
             self._open()
 
     def _open(self) -> None:
@@ -138,6 +212,8 @@ class Group:
         self._ways_out = [os.open(f"{base}/{KEEPERS}/cgroup.procs", flags) for base in bases]
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         self._parents = [os.open(base, flags) for base in bases]
+        if not self._opened:
+            self._opened = [os.open(folder, flags) for folder in self.folders]
 
     def enter(self) -> None:
         if self.inside is None:
@@ -151,8 +227,27 @@ class Group:
             with contextlib.suppress(OSError):
                 os.write(way, b"0")
 
+    def oom_kills(self) -> int:
+        for name in ("memory.oom_control", "memory.events"):
+            text = self._read(name)
+            if text is not None:
+                pairs = [line.split() for line in text.splitlines()]
+                return int(dict(pair for pair in pairs if len(pair) == 2).get(b"oom_kill", 0))
+        return 0
+
+    def is_light(self) -> bool:
+        """Whether the memory charged to it is negligible for its next task."""
+        charged = self._read("memory.usage_in_bytes")
+        return charged is None or int(charged) < _ROOMY
+
+    def _read(self, name: str) -> bytes | None:
+        for folder in self._opened:
+            with contextlib.suppress(OSError):
+                return linux.read(name, dir_fd=folder)
+        return None
+
     def remove(self) -> None:
-        """Where the keeper stays, this is left to the server."""
+        """If the keeper stays in it, the server does this."""
         for folder, parent in zip(self.folders, self._parents, strict=False):
             with contextlib.suppress(OSError):
                 os.rmdir(os.path.basename(folder), dir_fd=parent)
@@ -162,7 +257,7 @@ def _make_folder(folder: str) -> None:
     with contextlib.suppress(FileExistsError):
         try:
             os.mkdir(folder)
-        except FileNotFoundError:  # somebody tidied up while nothing ran
+        except FileNotFoundError:  # removed while nothing was running
             os.makedirs(f"{os.path.dirname(folder)}/{KEEPERS}", exist_ok=True)
             os.mkdir(folder)
 
@@ -186,28 +281,8 @@ def members(folders: list[str]) -> list[int]:
     return sorted(pids)
 
 
-def oom_kills(folders: list[str]) -> int:
-    for folder in folders:
-        for name in ("memory.oom_control", "memory.events"):
-            try:
-                with open(f"{folder}/{name}", encoding="ascii") as file:
-                    counters = dict(line.split() for line in file)
-            except (OSError, ValueError):
-                continue
-            return int(counters.get("oom_kill", 0))
-    return 0
-
-
-def is_light(folders: list[str]) -> bool:
-    """Is too little memory charged to a group to matter to its next task?"""
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            return int(linux.read(f"{folder}/memory.usage_in_bytes")) < _ROOMY
-    return True
-
-
 def end(folders: list[str], patience: float = 2.0) -> bool:
-    """Kill what is in a group until nothing is left, then remove it. False: some would not go."""
+    """Kills everything in a group, then removes it. False: some processes remain."""
     limit = time.monotonic() + patience
     while pids := [pid for pid in members(folders) if pid > 0]:
         for pid in pids:
@@ -232,12 +307,12 @@ def remove(folders: list[str]) -> bool:
 
 
 def find(tag: str) -> tuple[Groups | None, str]:
-    """Where this process may make groups named after `tag`, or why it may not."""
+    """Where this process can create groups named after `tag`, or why it cannot."""
     mounts = _mounts()
     if not mounts:
         return None, "no cgroup file system is mounted"
     own = _own_paths()
-    v1 = {name: path for name, path in mounts.items() if name in ("memory", "cpu")}
+    v1 = {name: path for name, path in mounts.items() if name in CONTROLLERS}
     if v1:
         return _first_version(v1, own, tag)
     if "" in mounts:
@@ -246,12 +321,12 @@ def find(tag: str) -> tuple[Groups | None, str]:
 
 
 def spare(pid: int) -> str:
-    """The group of a keeper that waits for a task."""
+    """The group of an idle keeper."""
     return f"{SPARE}.{pid}"
 
 
 def remove_spares(bases: list[str]) -> bool:
-    """Groups of keepers that are gone. False: somebody still sits in one."""
+    """Removes the groups of idle keepers that are gone. False: one is still in use."""
     gone = True
     for base in bases:
         with contextlib.suppress(OSError):
@@ -261,7 +336,7 @@ def remove_spares(bases: list[str]) -> bool:
 
 
 def give_back(bases: list[str]) -> None:
-    """Remove what find() made, unless tasks go on in it."""
+    """Removes what find() created, unless tasks are still running in it."""
     for base in bases:
         remove([f"{base}/{KEEPERS}", base])
 
@@ -299,7 +374,7 @@ def _second_version(path: str, own: str, tag: str) -> tuple[Groups | None, str]:
         base = f"{parent}/danlu/{tag}"
         try:
             with open(f"{parent}/cgroup.controllers", encoding="ascii") as file:
-                wanted = [name for name in file.read().split() if name in ("memory", "cpu", "pids")]
+                wanted = [name for name in file.read().split() if name in CONTROLLERS]
             os.makedirs(base, exist_ok=True)
             if wanted:
                 _make_room(parent, path)
@@ -315,7 +390,7 @@ def _second_version(path: str, own: str, tag: str) -> tuple[Groups | None, str]:
 
 
 def _make_room(parent: str, root: str) -> None:
-    """A group that hands controllers down must hold no process itself (the root may)."""
+    """A cgroup v2 group that delegates controllers must not contain processes, except the root."""
     if parent == root:
         return
     server = f"{parent}/danlu-server"
@@ -343,7 +418,7 @@ def _try_group(base: str) -> None:
 
 
 def _mounts() -> dict[str, str]:
-    """controller -> mount point; the key of cgroup v2 is the empty string."""
+    """controller -> mount point; cgroup v2 has an empty key."""
     found: dict[str, str] = {}
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:

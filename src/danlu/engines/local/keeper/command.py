@@ -1,14 +1,15 @@
-"""From the keeper to the user's program: identity, folder, signals, exec.
+"""Starts the user's program from the keeper: identity, folder, signals, exec.
 
-Two ways. Most commands are spawned: the keeper takes the command's place for a moment (user,
-folder, cgroup, no privileges to inherit), and the C library starts it without copying the keeper's
-memory. A command with a terminal is forked, and its child does these steps itself; what goes wrong
-there is reported through a pipe that exec closes. Either way folder and program are looked up as
-the user: what they may not see, nobody sees for them.
+Most commands are spawned: the keeper temporarily takes on the command's user, folder and cgroup,
+without inheritable privileges, and posix_spawn starts it without copying the keeper's memory. A
+command with a terminal or very little memory is forked, and the child does these steps itself;
+errors there are reported through a pipe that exec closes. Either way folder and program are looked
+up with the user's permissions.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -52,6 +53,21 @@ class CannotRun(Exception):
         return {"code": self.code, "hint": self.hint, "detail": self.detail}
 
 
+_SENTENCES = {
+    "command_not_found": ("command not found", "找不到命令"),
+    "not_executable": ("cannot be executed", "无法执行"),
+    "workdir_missing": ("no such working directory for the task", "任务没有这个工作目录"),
+    "launch_failed": ("could not be started", "未能启动"),
+    "container_ended": ("ended from outside", "被外部终止"),
+}
+
+
+def sentence(hint: str, detail: str) -> str:
+    """Why a command could not run, in both languages: the reader's is not known here."""
+    en, zh = _SENTENCES.get(hint, _SENTENCES["launch_failed"])
+    return f"{en}: {detail}. {zh}：{detail}"
+
+
 class Starter:
     """Starts processes of one task."""
 
@@ -59,12 +75,14 @@ class Starter:
         self._task = task
         self._group = group
         self._switches = task["uid"] not in (None, os.getuid())
+        linux.forget_keys()
 
     def start(
         self, words: list[str], run_as: str, env: dict[str, str], stdio: Stdio, tty: bool
     ) -> tuple[int, int]:
-        """(pid, a descriptor to read why exec failed from, or -1). Raises CannotRun."""
-        if tty or "container" in self._task:
+        """(pid, descriptor with the error if exec fails, or -1). Raises CannotRun."""
+        apart = self._group is not None and self._group.apart
+        if tty or apart or "container" in self._task:
             return self._fork(words, run_as, env, stdio, tty)
         return self._spawn(words, run_as, env, stdio), -1
 
@@ -78,28 +96,27 @@ class Starter:
 
         os.umask(self._task["umask"])
         if self._task["drop"]:
-            # The keeper keeps what it has; what it starts from now on gets nothing.
+            # The keeper keeps its capabilities; its children get none.
             if not self._switches:
-                linux.root_means_nothing()  # else: another uid would keep root's rights with it
+                linux.root_means_nothing()  # another uid would keep capabilities
             linux.no_new_privileges()
         if self._group is not None:
             self._group.enter()
         try:
-            pid = self._in_their_place(go, words, run_as, env)
-            if self._group is not None and self._group.inside is not None:
-                self._group.inside.is_not_for(pid)
-            return pid
+            with as_likely_to_be_killed(self._group):
+                return self._in_their_place(go, words, run_as, env)
         finally:
             if self._group is not None:
                 self._group.leave()
 
     def _in_their_place(self, go: Exec, words: list[str], run_as: str, env: dict[str, str]) -> int:
         if not self._switches:
-            return _run(go, self._task["workdir"], words, run_as, env)
+            with linux.Powerless():
+                return _run(go, self._task["workdir"], words, run_as, env)
         uid, gid = self._task["uid"], self._task["gid"]
         os.setgroups(self._task["groups"])
         os.setresgid(gid, gid, 0)
-        # Without a right of root from here on; the way back is the saved uid, which exec takes.
+        # No root privileges from here on. The saved uid is the way back; exec clears it.
         os.setresuid(uid, uid, 0)
         try:
             return _run(go, self._task["workdir"], words, run_as, env)
@@ -113,7 +130,8 @@ class Starter:
         self, words: list[str], run_as: str, env: dict[str, str], stdio: Stdio, tty: bool
     ) -> tuple[int, int]:
         report, theirs = os.pipe()
-        pid = os.fork()
+        with as_likely_to_be_killed(self._group):
+            pid = os.fork()
         if pid:
             os.close(theirs)
             return pid, report
@@ -142,10 +160,9 @@ class Starter:
             os.dup2(fd, target)
         if self._group is not None:
             self._group.enter()
-            if self._group.inside is not None:
-                self._group.inside.is_not_for("self")
         os.umask(self._task["umask"])
         if self._task["drop"]:
+            linux.bound_capabilities()  # again: joining a container's user namespace restores them
             linux.root_means_nothing()
         if self._switches:
             uid, gid = self._task["uid"], self._task["gid"]
@@ -157,8 +174,16 @@ class Starter:
             linux.drop_capabilities()
 
 
+def as_likely_to_be_killed(
+    group: cgroup.Group | None,
+) -> contextlib.AbstractContextManager[None]:
+    """Children get the normal OOM score; the keeper's own is lower."""
+    seat = group.keeper if group is not None else None
+    return seat.as_usual() if seat is not None else contextlib.nullcontext()
+
+
 def hand_over(fd: int, task: dict[str, Any]) -> None:
-    """A stream belongs to the user, who may then open it by name: /dev/stdout, /dev/tty."""
+    """Gives a stream to the user, who can then open it as /dev/stdout or /dev/tty."""
     if task["uid"] not in (None, os.getuid()):
         os.fchown(fd, task["uid"], task["gid"])
 
@@ -204,7 +229,7 @@ def _run_file(go: Exec, path: str, words: list[str], env: dict[str, str]) -> int
         if error.errno == errno.ENOEXEC:
             return _run_by_shell(go, path, words, env)
         if error.errno == errno.ENOENT and os.path.exists(path):
-            detail = f"{words[0]}: the program its first line (#!) names does not exist"
+            detail = f"{words[0]}: the interpreter in its first line (#!) does not exist"
             raise CannotRun(126, "not_executable", detail) from error
         if error.errno == errno.ENOENT:
             raise CannotRun(127, "command_not_found", words[0]) from error
@@ -220,7 +245,7 @@ def _run_by_shell(go: Exec, path: str, words: list[str], env: dict[str, str]) ->
 def _shell(env: dict[str, str]) -> str:
     shell = _find("bash", env) or "/bin/sh"
     if not os.path.exists(shell):
-        what = "/bin/sh (the image has no shell; write the command as a list of words)"
+        what = "/bin/sh (the image has no shell; write the command as a list)"
         raise CannotRun(127, "command_not_found", what)
     return shell
 

@@ -1,4 +1,4 @@
-"""Frames between the server and a keeper: one byte of kind, four of length, the body."""
+"""Frames between the server and a keeper: one byte type, four bytes length, body."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Reader:
         while len(self._buffer) - at >= HEAD.size:
             kind, length = HEAD.unpack_from(self._buffer, at)
             if length > LIMIT:
-                raise ValueError(f"a frame of {length} bytes")
+                raise ValueError(f"frame too large: {length} bytes")
             end = at + HEAD.size + length
             if len(self._buffer) < end:
                 break

@@ -1,4 +1,4 @@
-"""What comes in to a running task: bytes for its stdin, and more commands (exec)."""
+"""Input for a running task: bytes for its stdin, and further commands (exec)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import select
 import socket
 from collections.abc import Iterable
 
-from danlu.engines.local.keeper import cgroup, frames, session
+from danlu.engines.local.keeper import cgroup, command, frames, session, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,23 +16,24 @@ if TYPE_CHECKING:
 
 
 class Inputs:
-    """The keeper's socket, who is attached to it, and the task's stdin."""
+    """The keeper's socket, the attached clients, and the task's stdin."""
 
     def __init__(self, folder: str, task: dict[str, Any]) -> None:
         self._task = task
+        self.terminals = -1  # the folder of the task's own terminals
         self._tty = task["stdin"] == "tty"
         self._pending = b""
         self._end_wanted = False
         self._attached: dict[int, tuple[socket.socket, frames.Reader]] = {}
         self._listener: socket.socket | None = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.stdin = -1  # where the task's input is written: a pipe or its terminal
-        self.sized = False  # somebody said how large the terminal is
+        self.stdin = -1  # write end of the task's input: a pipe or its terminal
+        self.sized = False  # a client has set the terminal size
         try:
-            os.chdir(folder)  # a socket's path may be 108 bytes at most
+            os.chdir(folder)  # socket paths are limited to 108 bytes
             self._listener.bind(f"{task['index']}.sock")
             self._listener.listen(16)
         except OSError:
-            self._listener = None  # a full disk: the task runs, exec is refused
+            self._listener = None  # disk full: the task runs without exec
 
     def close(self) -> None:
         for conn in [self._listener, *(conn for conn, _ in self._attached.values())]:
@@ -45,9 +46,9 @@ class Inputs:
         if self._listener is not None:
             poll.register(self._listener, select.POLLIN)
         if self._pending:
-            # The terminal is also read from; register() replaces what was asked for it.
+            # The terminal is also read; register() replaces its earlier mask.
             poll.register(self.stdin, select.POLLOUT | (select.POLLIN if self._tty else 0))
-            return  # nobody is heard until the task has read what is there
+            return  # read no more input until the task has consumed this
         for fd in self._attached:
             poll.register(fd, select.POLLIN)
 
@@ -72,11 +73,13 @@ class Inputs:
             while not asked:
                 data = conn.recv(1 << 16)
                 if not data:
-                    raise ValueError("nothing was asked")
+                    raise ValueError("empty request")
                 asked = reader.feed(data)
             kind, body = asked[0]
             ask = json.loads(body)
-        except (OSError, ValueError):
+            if kind not in (frames.EXEC, frames.ATTACH) or not isinstance(ask, dict):
+                raise ValueError("invalid request")
+        except (OSError, ValueError, RecursionError):
             conn.close()
             return
         conn.setblocking(True)
@@ -99,14 +102,16 @@ class Inputs:
         outputs: Iterable[int],
         group: cgroup.Group | None,
     ) -> None:
-        if os.fork():
+        with command.as_likely_to_be_killed(group):
+            child = os.fork()
+        if child:
             return
         try:
             listener.close()
-            # Held open, the task's own streams would not end when the task ends.
+            # If these stayed open, the task's streams would not end with the task.
             for fd in {*outputs, self.stdin} - {-1}:
                 os.close(fd)
-            session.serve(ask, self._task, group)
+            session.serve(ask, self._task, group, self.terminals)
         finally:
             os._exit(0)
 
@@ -130,7 +135,7 @@ class Inputs:
             elif kind == frames.END_OF_INPUT:
                 self._end_wanted = True
             elif kind == frames.RESIZE and self._tty:
-                session.resize(self.stdin, body)
+                terminal.resize(self.stdin, body)
                 self.sized = True
         self._feed()
 

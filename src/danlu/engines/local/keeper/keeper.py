@@ -1,8 +1,8 @@
 """The keeper: one small process per task that outlives the server.
 
-It claims the task, builds what the task sees, starts the command, carries its output to the log,
-forwards orders to stop, and writes down how it ended. With namespaces it is the first process of
-the task's own, so its end is the end of the whole tree.
+It claims the task, builds its file system view, starts the command, copies its output to the log,
+forwards stop orders, and records how it ended. With namespaces it is the first process of the
+task's pid namespace, so the whole process tree ends with it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import contextlib
 import fcntl
 import json
 import os
+import resource
 import select
 import signal
+import sys
 import time
 
 from danlu.engines.local.keeper import (
@@ -24,7 +26,8 @@ from danlu.engines.local.keeper import (
     pump,
     record,
     sandbox,
-    session,
+    seccomp,
+    terminal,
     tree,
 )
 from danlu.engines.local.keeper.birth import Around, Start
@@ -37,15 +40,15 @@ _PIPE = 1 << 20
 _TERM, _CONT = int(signal.SIGTERM), int(signal.SIGCONT)
 _STATUS_TRIES = 600
 _PERSON_PATIENCE = 1.0  # seconds
-_PEERS_GRACE = 5.0  # for the other processes of a task when one has failed
+_PEERS_GRACE = 5.0  # seconds for a task's other processes after one has failed
 
 
 def keep(
     around: Around, folder: str, task: dict[str, Any], logs: list[int], go: int, start: Start
 ) -> bool:
-    """Keep a task to its end. True: nothing is left of it, so there may be a next one.
+    """Runs a task to its end. True: nothing is left of it, so the keeper can take another.
 
-    `go`: a pipe that says the gang is whole, or -1.
+    `go`: a pipe that signals that the gang is complete, or -1.
     """
     if go >= 0:
         whole = os.read(go, 1)
@@ -61,22 +64,29 @@ def keep(
     if not keeper.claim():
         return False
     start.tasks += 1
+    _import_no_more()
     try:
         keeper.run()
-    except Exception as error:  # else the task would seem to be ended from outside
+    except Exception as error:  # otherwise the task would look killed
         keeper.fail(f"its keeper failed: {error!r}")
     return keeper.clean
 
 
+def _import_no_more() -> None:
+    """All modules are loaded by now. Later imports could load the user's files."""
+    sys.meta_path.clear()
+    sys.path.clear()
+
+
 def profile(task: dict[str, Any]) -> tuple[object, ...]:
-    """What a keeper prepares for a task. The next one may differ in all else."""
+    """What a keeper prepares for a task; its next task may differ in everything else."""
     mounts = [(mount, _identity(mount["source"])) for mount in task["mounts"]]
-    limits = (task["shm"], task["memory"], task["cpus"])
+    limits = (task["shm"], task["memory"], task["cpus"], task["pids"], repr(task["devices"]))
     return (repr(mounts), *limits, task["uid"], task["gid"], repr(task["groups"]), task["drop"])
 
 
 def _identity(path: str) -> tuple[int, int]:
-    """A folder that was made anew is another folder."""
+    """Identifies a folder by inode, so that a recreated one counts as different."""
     try:
         found = os.stat(path)
     except OSError:
@@ -92,10 +102,12 @@ class Keeper:
         self._woken = start.woken
         self.clean = False
         self._around = around
+        self._view = start.view
         self._folder = folder
         self._task = task
         budget = pump.Budget(task["log_cap"])
-        self._logs = [pump.Log(fd, budget) for fd in logs]
+        end = b"\r\n" if task["stdin"] == "tty" else b"\n"
+        self._logs = [pump.Log(fd, budget, end) for fd in logs]
         self._sources: dict[int, pump.Log] = {}
         self._running: list[int] = []
         self._result: int | None = None
@@ -118,7 +130,7 @@ class Keeper:
             "at": time.time(),
             "cgroups": groups.folders(self._name()) if groups else [],
             "namespaces": self._around.namespaces,
-            "cpu": sum(os.times()[:4]) if self._begun.tasks else 0,  # burnt for tasks before
+            "cpu": sum(os.times()[:4]) if self._begun.tasks else 0,  # used by earlier tasks
         }
         fd = record.claim(self._folder, self._task["index"], values)
         if fd is None:
@@ -150,17 +162,30 @@ class Keeper:
         task = self._task
         self._inputs = inputs.Inputs(self._folder, task)
         if self._around.groups is not None:
-            groups, memory, cpus = self._around.groups, task["memory"], task["cpus"]
-            self._group = groups.make(self._name(), memory, cpus, self._begun.seat)
+            self._group = self._around.groups.make(self._name(), task, self._begun.seat)
+        self._limit_processes()
         if self._begun.tasks > 1:
             os.chdir("/")
         elif self._around.namespaces:
             around = self._around
-            sandbox.enter(around.stage, task["mounts"], around.hide, task["shm"])
+            sandbox.enter(around.stage, self._view, task, around.hide, around.kept)
         else:
             linux.adopt_orphans()
             self._link_volumes()
+        self._inputs.terminals = self._view.terminals
         linux.hide_memory()
+        if self._begun.tasks == 1 and task["drop"] and self._around.calls:
+            linux.no_new_privileges()
+            seccomp.install(self._around.calls)
+
+    def _limit_processes(self) -> None:
+        """Without a pids cgroup: the user's rlimit, shared by all tasks of the user."""
+        groups = self._around.groups
+        most = int(self._task["pids"])
+        if most and self._task["uid"] and (groups is None or "pids" not in groups.bases):
+            hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+            limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
 
     def _link_volumes(self) -> None:
         folder = f"{self._folder}/{self._task['index']}.volumes"
@@ -195,14 +220,14 @@ class Keeper:
             command.hand_over(stdin, self._task)
             os.set_blocking(self._inputs.stdin, False)
         else:
-            stdin = os.open("/dev/null", os.O_RDONLY)
+            stdin = os.dup(0)
         writers = [self._open_stream(log) for log in self._logs]
         return (stdin, writers[0], writers[-1])
 
     def _open_stream(self, log: pump.Log) -> int:
         reader, writer = os.pipe()
         command.hand_over(writer, self._task)
-        # The user's share of pipe memory may be used up: a small pipe is slower, not wrong.
+        # The user's pipe memory may be used up; a small pipe is only slower.
         with contextlib.suppress(OSError):
             fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, _PIPE)
         os.set_blocking(reader, False)
@@ -210,16 +235,16 @@ class Keeper:
         return writer
 
     def _open_terminal(self) -> tuple[int, int, int]:
-        master, slave = os.openpty()
+        master, slave = terminal.open_pair(self._view.terminals)
         command.hand_over(slave, self._task)
-        session.resize(master, frames.SIZE.pack(24, 80))
+        terminal.resize(master, frames.SIZE.pack(24, 80))
         os.set_blocking(master, False)
         self._inputs.stdin = master
         self._sources[master] = self._logs[0]
         return (slave, slave, slave)
 
     def _wait_for_person(self) -> None:
-        """Its size comes with whoever attaches; if nobody does, the command starts all the same."""
+        """Waits briefly for a client to attach and set the terminal size."""
         limit = time.monotonic() + _PERSON_PATIENCE
         while not self._inputs.sized and (left := limit - time.monotonic()) > 0:
             poll = select.poll()
@@ -228,7 +253,7 @@ class Keeper:
             ready = dict(poll.poll(left * 1000))
             self._inputs.handle(ready, self._sources, self._group)
             if self._woken in ready:
-                return  # most likely an order to stop: it is followed as soon as there is a command
+                return  # probably a stop order: handled once the command runs
 
     # -- while it runs ------------------------------------------------------------------------
 
@@ -299,7 +324,7 @@ class Keeper:
     # -- the end ------------------------------------------------------------------------------
 
     def _end_tree(self, until: list[int] | None = None) -> None:
-        """Kill all that belongs to the task. `until`: keep their statuses."""
+        """Kills all processes of the task. `until`: keep their statuses."""
         for pid, status in tree.end(self._around.namespaces, self._folders()):
             if until is not None:
                 self._note_end(pid, status)
@@ -309,9 +334,9 @@ class Keeper:
         return self._group.folders if self._group else []
 
     def _finish(self) -> None:
-        ooms = cgroup.oom_kills(self._folders())
-        # Before its last processes go: what they hold open goes with them.
-        no_shm = bool(self._result) and self._has_own_shm() and sandbox.is_shared_memory_full()
+        ooms = self._oom_kills()
+        # Before its last processes end, and with them what they hold open.
+        no_shm = bool(self._result) and self._view.is_shared_memory_full()
         self._end_tree()
         for fd, log in self._sources.items():
             os.set_blocking(fd, False)
@@ -326,11 +351,11 @@ class Keeper:
         self.clean = self._tidy_up() and not self._failure
         self._write_status(status | {"tidy": self.clean})
 
-    def _has_own_shm(self) -> bool:
-        return self._around.namespaces
+    def _oom_kills(self) -> int:
+        return self._group.oom_kills() if self._group is not None else 0
 
     def _tidy_up(self) -> bool:
-        """True: not a process, file or limit of the task is left behind."""
+        """True: no process, file or limit of the task is left."""
         self._inputs.close()
         for fd in {*self._sources, *self._reports, *(log.fd for log in self._logs)}:
             if fd != self._inputs.stdin:
@@ -339,11 +364,11 @@ class Keeper:
         if group is not None and group.inside is None:
             group.remove()
             return False
-        if not self._around.namespaces or not sandbox.is_unused():
+        if not self._view.is_unused():
             return False
         if group is None or group.inside is None:
             return True
-        return cgroup.is_light(group.folders) and group.inside.give_back()
+        return group.is_light() and group.inside.give_back()
 
     def _status(self, ooms: int) -> dict[str, Any]:
         code = self._result if self._result is not None else -signal.SIGKILL
@@ -360,8 +385,7 @@ class Keeper:
         return status
 
     def _explain(self, status: dict[str, Any]) -> None:
-        en, zh = _SENTENCES.get(status["hint"], _SENTENCES["launch_failed"])
-        self._logs[-1].note(f"{en}: {status['detail']}. {zh}：{status['detail']}")
+        self._logs[-1].note(command.sentence(status["hint"], status["detail"]))
 
     def _write_status(self, status: dict[str, Any]) -> None:
         status["at"] = time.time()
@@ -370,22 +394,13 @@ class Keeper:
                 record.write(self._record, record.STATUS, status)
                 os.close(self._record)
                 return
-            except OSError:  # some file systems need space even to overwrite
+            except OSError:  # some file systems need free space even to overwrite
                 time.sleep(1)
         self.clean = False
 
 
-_SENTENCES = {
-    "command_not_found": ("command not found", "找不到命令"),
-    "not_executable": ("cannot be executed", "无法执行"),
-    "workdir_missing": ("no such working directory for the task", "任务没有这个工作目录"),
-    "launch_failed": ("could not be started", "未能启动"),
-    "container_ended": ("ended from outside", "被外部终止"),
-}
-
-
 def _drain(fd: int, log: pump.Log) -> None:
-    """What is left in a stream whose writers are gone (or, at worst, what is there now)."""
+    """Drains a stream whose writers are gone (or reads what is there)."""
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     while poll.poll(0) and log.pump(fd):

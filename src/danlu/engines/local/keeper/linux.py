@@ -1,10 +1,12 @@
-"""The few Linux calls that Python does not offer."""
+"""Linux calls missing from Python's standard library."""
 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
 import ctypes
+import errno
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,28 +42,35 @@ _SECURE_NO_ROOT = 0b1111  # NOROOT and NO_SETUID_FIXUP, each locked
 _CAP_VERSION_3 = 0x20080522
 _MOUNT_SETATTR = 442
 _AT_RECURSIVE = 0x8000
+_AT_EMPTY_PATH = 0x1000
 _AT_FDCWD = -100
-_MOUNT_ATTR_RDONLY = 1
 _OPENAT2 = 437
-_RESOLVE_NO_SYMLINKS = 0x06  # nor those of /proc
+_NAME_ONLY = os.O_PATH | os.O_CLOEXEC
+_RESOLVE_NO_SYMLINKS = 0x06  # including magic links in /proc
 
-_NUMBERS = {  # machine -> (clone, pivot_root)
-    "x86_64": (56, 155),
-    "aarch64": (220, 41),
-    "riscv64": (220, 41),
-    "ppc64le": (120, 203),
+_NUMBERS = {  # machine -> (clone, pivot_root, keyctl, seccomp)
+    "x86_64": (56, 155, 250, 317),
+    "aarch64": (220, 41, 219, 277),
+    "riscv64": (220, 41, 219, 277),
+    "ppc64le": (120, 203, 271, 358),
 }
+_SECCOMP_FILTER, _SPECULATION_AS_BEFORE = 1, 4
+_PR_SET_SECCOMP, _MODE_FILTER = 22, 2
+_JOIN_SESSION_KEYRING = 1
+_PR_CAPBSET_DROP = 24
+_MOST_CAPABILITIES = 64
 
-# PyDLL, not CDLL: the interpreter's lock stays held over clone(), so that the child owns it too.
+# PyDLL, not CDLL: the GIL stays held during clone(), so that the child owns it too.
 _libc = ctypes.PyDLL(None, use_errno=True)
 _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
-# Looked up here, once: after a fork the look-up would copy pages in every keeper.
+# Looked up once, here: after a fork the lookup would copy pages in every keeper.
 _mount = _libc.mount
 _umount2 = _libc.umount2
 _unshare = _libc.unshare
 _prctl5 = _libc.prctl
 _capset = _libc.capset
+_capget = _libc.capget
 _ZERO = ctypes.c_ulong(0)
 _MACHINE = os.uname().machine
 
@@ -80,7 +89,7 @@ def _number(which: int) -> int:
 
 
 def clone(flags: int) -> int:
-    """fork() into new namespaces. Only for a process with one thread."""
+    """fork() into new namespaces. Only for single-threaded processes."""
     args = [ctypes.c_long(n) for n in (_number(0), flags | _SIGCHLD, 0, 0, 0, 0)]
     return _check(_syscall(*args), "clone")
 
@@ -119,8 +128,8 @@ class _MountAttr(ctypes.Structure):
 
 
 def open_without_links(path: str) -> int:
-    """The file or folder at exactly this path, only to name it. ELOOP where a part is a link."""
-    how = (ctypes.c_uint64 * 3)(os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
+    """An O_PATH descriptor for exactly this path. Fails with ELOOP if any part is a link."""
+    how = (ctypes.c_uint64 * 3)(_NAME_ONLY, 0, _RESOLVE_NO_SYMLINKS)
     result = _syscall(
         ctypes.c_long(_OPENAT2),
         ctypes.c_long(_AT_FDCWD),
@@ -128,28 +137,70 @@ def open_without_links(path: str) -> int:
         ctypes.byref(how),
         ctypes.c_long(ctypes.sizeof(how)),
     )
-    if result < 0 and ctypes.get_errno() == 38:  # Linux before 5.6
-        return os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
+    # ENOSYS: Linux before 5.6; EPERM: a seccomp filter that does not know it.
+    if result < 0 and ctypes.get_errno() in (errno.ENOSYS, errno.EPERM):
+        return open_step_by_step(path)
     return _check(result, path)
 
 
-def make_read_only(target: str, recursive: bool = True) -> None:
-    attr = _MountAttr(_MOUNT_ATTR_RDONLY, 0, 0, 0)
+def open_step_by_step(path: str) -> int:
+    """open_without_links for older kernels, one path component at a time."""
+    here = os.open("/" if path.startswith("/") else ".", _NAME_ONLY)
+    for name in [part for part in path.split("/") if part]:
+        try:
+            there = name_in(here, name)
+        finally:
+            os.close(here)
+        here = there
+        if stat.S_ISLNK(os.fstat(here).st_mode):
+            os.close(here)
+            raise OSError(errno.ELOOP, f"{path}: {os.strerror(errno.ELOOP)}")
+    return here
+
+
+def name_in(folder: int, name: str) -> int:
+    """An O_PATH descriptor for a name in a folder; links are not followed."""
+    return os.open(name, _NAME_ONLY | os.O_NOFOLLOW, dir_fd=folder)
+
+
+def by_number(fd: int) -> str:
+    """A path for calls that take no descriptors. Only while the machine's /proc is mounted."""
+    return f"/proc/self/fd/{fd}"
+
+
+def restrict(
+    mounted: int,
+    read_only: bool,
+    devices: bool = False,
+    recursive: bool = True,
+    numbers: int | None = None,
+) -> None:
+    """Makes the mount at a descriptor nosuid, and nodev unless it is for devices.
+
+    `numbers`: the machine's /proc/self/fd, if another root hides it.
+    """
+    flags = MS_NOSUID | (MS_RDONLY if read_only else 0) | (0 if devices else MS_NODEV)
+    attr = _MountAttr(flags, 0, 0, 0)  # these flags have the same values in both calls
     result = _syscall(
         ctypes.c_long(_MOUNT_SETATTR),
-        ctypes.c_long(_AT_FDCWD),
-        os.fsencode(target),
-        ctypes.c_long(_AT_RECURSIVE if recursive else 0),
+        ctypes.c_long(mounted),
+        b"",
+        ctypes.c_long(_AT_EMPTY_PATH | (_AT_RECURSIVE if recursive else 0)),
         ctypes.byref(attr),
         ctypes.c_long(ctypes.sizeof(attr)),
     )
     if result >= 0:
         return
-    if ctypes.get_errno() != 38:
-        _check(result, f"read-only {target}")
-    # Linux before 5.12. The flags a user namespace may not take away have to be repeated.
-    held = os.statvfs(target).f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    mount("", target, "", MS_REMOUNT | MS_BIND | MS_RDONLY | held)
+    if ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
+        _check(result, "mount_setattr")
+    # Linux before 5.12. Flags that a user namespace cannot clear must be repeated.
+    flags |= os.fstatvfs(mounted).f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    if numbers is None:
+        mount("", by_number(mounted), "", MS_REMOUNT | MS_BIND | flags)
+        return
+    os.fchdir(numbers)
+    mount("", str(mounted), "", MS_REMOUNT | MS_BIND | flags)
+    os.chdir("/")
 
 
 def _prctl(option: int, value: int, what: str) -> None:
@@ -157,12 +208,12 @@ def _prctl(option: int, value: int, what: str) -> None:
 
 
 def set_name(name: bytes) -> None:
-    """What ps shows. At most 15 bytes."""
+    """Sets the name shown by ps, at most 15 bytes."""
     _check(_prctl5(_PR_SET_NAME, name, _ZERO, _ZERO, _ZERO), "prctl name")
 
 
 def hide_memory() -> None:
-    """No process of the same user may look into this one."""
+    """Keeps other processes of the same user from inspecting this one."""
     _prctl(_PR_SET_DUMPABLE, 0, "prctl dumpable")
 
 
@@ -175,14 +226,76 @@ def no_new_privileges() -> None:
 
 
 def root_means_nothing() -> None:
-    """From now on being uid 0 gives no capability, not even after exec."""
+    """uid 0 no longer has capabilities, not even after exec."""
     _prctl(_PR_SET_SECUREBITS, _SECURE_NO_ROOT, "prctl securebits")
+
+
+def forget_keys() -> None:
+    """A new session keyring, without the keys of the process that started us."""
+    if _MACHINE not in _NUMBERS:
+        return
+    args = [ctypes.c_long(n) for n in (_number(2), _JOIN_SESSION_KEYRING, 0, 0, 0, 0)]
+    if _syscall(*args) >= 0:
+        return
+    number = ctypes.get_errno()
+    # No keyring support, or a seccomp filter that applies to tasks as well. Without root the
+    # number of keyrings is limited, and all tasks belong to the same user.
+    if number in (errno.ENOSYS, errno.EPERM) or (number == errno.EDQUOT and os.geteuid() != 0):
+        return
+    raise OSError(number, f"new session keyring: {os.strerror(number)}")
+
+
+class _Filter(ctypes.Structure):
+    _fields_ = (("count", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
+
+
+def call(number: int, *arguments: int) -> int:
+    """A system call by its number."""
+    result = _syscall(ctypes.c_long(number), *(ctypes.c_long(each) for each in arguments))
+    return _check(result, f"system call {number}")
+
+
+def filter_calls(instructions: bytes, count: int) -> None:
+    """Installs a seccomp filter for this process and its children."""
+    room = ctypes.create_string_buffer(instructions, len(instructions))
+    program = _Filter(count, ctypes.addressof(room))
+    if _MACHINE in _NUMBERS:
+        # Otherwise older kernels enable costly speculation mitigations for the whole task.
+        args = [ctypes.c_long(n) for n in (_number(3), _SECCOMP_FILTER, _SPECULATION_AS_BEFORE)]
+        if _syscall(*args, ctypes.byref(program)) >= 0:
+            return
+    arguments = (ctypes.c_ulong(_MODE_FILTER), ctypes.byref(program), _ZERO, _ZERO)
+    _check(_prctl5(_PR_SET_SECCOMP, *arguments), "seccomp")
+
+
+def bound_capabilities() -> None:
+    """Programs started from now on can gain no capabilities. Needs CAP_SETPCAP."""
+    for number in range(_MOST_CAPABILITIES):
+        if _prctl5(_PR_CAPBSET_DROP, ctypes.c_ulong(number), _ZERO, _ZERO, _ZERO) < 0:
+            if ctypes.get_errno() == errno.EINVAL:
+                return  # past the last
+            _check(-1, "prctl capability bounding set")
 
 
 def drop_capabilities() -> None:
     header = (ctypes.c_uint32 * 2)(_CAP_VERSION_3, 0)
     nothing = (ctypes.c_uint32 * 6)()
     _check(_capset(header, nothing), "capset")
+
+
+class Powerless:
+    """Drops this process's effective capabilities while entered."""
+
+    def __enter__(self) -> None:
+        self._header = (ctypes.c_uint32 * 2)(_CAP_VERSION_3, 0)
+        self._held = (ctypes.c_uint32 * 6)()
+        _check(_capget(self._header, self._held), "capget")
+        unused = (ctypes.c_uint32 * 6)(*self._held)
+        unused[0] = unused[3] = 0  # the effective ones, in two halves
+        _check(_capset(self._header, unused), "capset")
+
+    def __exit__(self, *_: object) -> None:
+        _check(_capset(self._header, self._held), "capset")
 
 
 def effective_capabilities() -> int:
@@ -203,7 +316,7 @@ def inotify_add(fd: int, path: str, mask: int) -> int:
 
 
 def inotify_remove(fd: int, watch: int) -> None:
-    _libc.inotify_rm_watch(fd, watch)  # it may have gone by itself
+    _libc.inotify_rm_watch(fd, watch)  # may already be gone
 
 
 def boot_id() -> str:
@@ -211,9 +324,9 @@ def boot_id() -> str:
         return file.read().strip()
 
 
-def read(path: str, most: int = 4096) -> bytes:
-    """The start of a file, without the layers of open(): they cost a keeper dozens of pages."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def read(path: str, most: int = 4096, dir_fd: int | None = None) -> bytes:
+    """The start of a file, without open(), whose layers cost a keeper dozens of pages."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=dir_fd)
     try:
         return os.read(fd, most)
     finally:
@@ -221,7 +334,7 @@ def read(path: str, most: int = 4096) -> bytes:
 
 
 def start_time(pid: int | str) -> int:
-    """When a process started, in ticks since boot; 0 when there is none (or only its shell)."""
+    """When a process started, in ticks since boot; 0 if it does not exist or is a zombie."""
     try:
         fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     except OSError:
@@ -230,5 +343,5 @@ def start_time(pid: int | str) -> int:
 
 
 def set_handler(number: int, handler: Any) -> None:
-    """signal.signal() without its enums: they cost a keeper dozens of pages. 1: ignore."""
+    """signal.signal() without enums, which cost a keeper dozens of pages. 1: ignore."""
     _signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""The task's output on its way to the log file: byte for byte, up to a cap, over a full disk."""
+"""Copies a task's output to its log: byte for byte, up to a cap, surviving a full disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def size_text(size: int) -> str:
 
 
 class Budget:
-    """How much a task may still keep, over all its streams."""
+    """The remaining log space of a task, over all its streams."""
 
     def __init__(self, cap: int) -> None:
         self.cap = cap
@@ -23,10 +23,11 @@ class Budget:
 
 
 class Log:
-    """One log file. Never raises on a failing disk: what is lost is counted and marked."""
+    """One log file. Never raises on disk errors: lost bytes are counted and marked."""
 
-    def __init__(self, fd: int, budget: Budget) -> None:
+    def __init__(self, fd: int, budget: Budget, end: bytes = b"\n") -> None:
         self.fd = fd
+        self._end = end  # of our own lines: what a terminal prints is shown on one as it is
         self._budget = budget
         self._capped = False
         self._at_line_start = True
@@ -35,12 +36,12 @@ class Log:
         self.lost_total = 0
 
     def pump(self, source: int) -> bool:
-        """Move what there is. False: the end of the stream."""
+        """Copies what is available. False: end of stream."""
         try:
             data = os.read(source, _PIECE)
         except BlockingIOError:
             return True
-        except OSError:  # a terminal without processes answers EIO
+        except OSError:  # EIO from a terminal without processes
             return False
         if data:
             self.write(data)
@@ -61,16 +62,17 @@ class Log:
             )
 
     def note(self, text: str) -> None:
-        """A line of our own. It does not count towards the cap."""
+        """Adds a line from Danlu. It does not count towards the cap."""
         self._keep(self._line(text))
 
     def close(self) -> None:
-        """A last try to mark a gap."""
+        """A last attempt to mark a gap."""
         if self._lost:
             self._mark_gap()
 
     def _line(self, text: str) -> bytes:
-        return (b"" if self._at_line_start else b"\n") + f"[danlu] {text}\n".encode()
+        start = b"" if self._at_line_start else self._end
+        return start + f"[danlu] {text}".encode() + self._end
 
     def _keep(self, data: bytes) -> None:
         if not data:

@@ -1,8 +1,8 @@
-"""The record of one task: who runs it, how it ended, and what it was ordered to do.
+"""The record of one task: who runs it, how it ended, and its stop order.
 
-One file of fixed size with three slots, written whole before the task starts. Later writes
-overwrite a slot in place with a checksum, so they need no new space on a full disk and a reader
-never takes half a write for the truth.
+One file of fixed size with three slots, fully allocated before the task starts. Later writes
+overwrite a slot in place with a checksum, so they need no space on a full disk and readers detect
+partial writes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def encode(slot: Slot, values: dict[str, Any]) -> bytes:
 
 
 def _dump(values: dict[str, Any]) -> bytes:
-    """Flat JSON. json.dumps() would do, at the price of a hundred pages in every keeper."""
+    """Flat JSON. json.dumps() would cost a hundred pages in every keeper."""
     parts = []
     for name, value in values.items():
         if isinstance(value, str):
@@ -69,7 +69,7 @@ def read(fd: int, slot: Slot) -> dict[str, Any] | None:
 
 
 def blank(path: str) -> None:
-    """Make the file with all its space, before anything starts."""
+    """Creates the file with all its space before the task starts."""
     make(path, bytes(SIZE))
 
 
@@ -83,7 +83,7 @@ def make(path: str, data: bytes) -> None:
 
 
 def discard(folder: str) -> None:
-    """Remove an attempt's folder. Under another name first: half a folder is never seen."""
+    """Removes an attempt's folder; renames it first, so that no partial folder is seen."""
     gone = f"{os.path.dirname(folder)}/.gone.{os.path.basename(folder)}.{os.getpid()}"
     with contextlib.suppress(OSError):
         os.rename(folder, gone)
@@ -108,12 +108,12 @@ def claim_path(folder: str, task: int) -> str:
 
 
 def unclaimed(folder: str, task: int) -> bool:
-    """Could it still be claimed?"""
+    """Whether it can still be claimed."""
     return os.path.exists(new_path(folder, task))
 
 
 def claim(folder: str, task: int, values: dict[str, Any]) -> int | None:
-    """Take the right to run a task: its record's descriptor, or None when it is taken."""
+    """Claims a task: returns its record's descriptor, or None if it is already claimed."""
     new = new_path(folder, task)
     try:
         fd = os.open(new, os.O_RDWR | os.O_CLOEXEC)
@@ -131,10 +131,10 @@ def claim(folder: str, task: int, values: dict[str, Any]) -> int | None:
 
 
 def fence(folder: str, task: int) -> bool:
-    """See to it that a task that was not claimed never will be. False: it was claimed.
+    """Makes sure that an unclaimed task can never be claimed. False: it was claimed.
 
-    Needs no space on the disk. Once the blank record is gone nobody can link it to a claim, so
-    looking for the claim afterwards is decisive.
+    Needs no disk space. Once the blank record is gone it cannot be linked to a claim, so a check
+    for the claim afterwards is conclusive.
     """
     with contextlib.suppress(FileNotFoundError):
         os.unlink(new_path(folder, task))

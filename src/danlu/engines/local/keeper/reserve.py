@@ -1,9 +1,9 @@
-"""Keepers that wait for a task, so that the next one starts in a fraction of the time.
+"""Idle keepers, so that the next task starts in a fraction of the time.
 
-Fresh ones are made ahead, while nothing else is to do: they have their namespaces and the host's
-folders already. Used ones have kept a task before; they take another one of the same profile
-(same user, mounts and limits), for which they have all they need. Every one of them is let go
-when the host's mounts change, so a task never sees an old picture of the host.
+Fresh ones are created in advance while the spawner is idle: they already have their namespaces and
+the host's folders. Used ones have run a task before and take another with the same profile (user,
+mounts and limits). All of them are dismissed when the host's mounts change, so a task never sees
+an outdated view of the host.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import select
 import socket
 import struct
 
-_HEAD = struct.Struct("!III")  # bytes of the message, which task of it, how many logs
+_HEAD = struct.Struct("!III")  # message length, task index, number of logs
 _MOST_FDS = 4
 _MOST_USED = 16
 _LONGEST_OFFER = 512
@@ -29,7 +29,7 @@ class Spare:
         self.pid = pid
         self.start = start
         self.conn = conn
-        self.profile = profile  # None: a fresh one, good for any task
+        self.profile = profile  # None: fresh, fits any task
 
 
 class Reserve:
@@ -54,14 +54,14 @@ class Reserve:
         return any(spare.profile is not None for spare in self.spares)
 
     def add(self, pid: int, start: int, conn: socket.socket) -> None:
-        # In this order: the host may have changed after the spare had taken its picture.
+        # In this order: the host may have changed after the spare captured its view.
         self.spares.append(Spare(pid, start, conn))
         self._look()
 
     def give(
         self, profile: Profile, body: bytes, task: int, logs: list[int], go: int
     ) -> Spare | None:
-        """Hand a task to a spare. None: there is none that will do."""
+        """Gives a task to an idle keeper. None: none fits."""
         self._look()
         while (spare := self._choose(profile)) is not None:
             fds = [*logs, go] if go >= 0 else logs
@@ -71,7 +71,7 @@ class Reserve:
                 spare.conn.sendmsg([head], rights)
                 spare.conn.sendall(body)
             except OSError:
-                continue  # it died; nobody needs it
+                continue  # it died
             finally:
                 spare.conn.close()
             self.went(spare.pid, spare.start, profile)
@@ -86,14 +86,14 @@ class Reserve:
         return None
 
     def went(self, pid: int, start: int, profile: Profile) -> None:
-        """A keeper has a task of this profile now."""
+        """Registers a keeper that got a task with this profile."""
         self._away[pid] = (start, self._picture, profile)
 
     def died(self, pid: int) -> None:
         self._away.pop(pid, None)
 
     def take_back(self) -> list[list[object]]:
-        """Keepers that are free again; [attempt, task] of each task that ended with it."""
+        """Takes back idle keepers; returns [attempt, task] of each ended task."""
         ended: list[list[object]] = []
         space = socket.CMSG_SPACE(4)
         while True:
@@ -106,7 +106,7 @@ class Reserve:
             pid, attempt, task = words.split()
             ended.append([attempt.decode(), int(task)])
             if not rights:
-                continue  # no descriptor was left for it: it notices, and ends
+                continue  # out of descriptors: it notices and exits
             conn = socket.socket(fileno=array.array("i", rights[0][2][:4])[0])
             start, picture, profile = self._away.pop(int(pid), (0, -1, ()))
             if picture == self._picture and len(self.spares) < self.size + _MOST_USED:
@@ -126,7 +126,7 @@ class Reserve:
         self.spares = [spare for spare in self.spares if spare.profile is None]
 
     def forget(self) -> None:
-        """In a child of the spawner: the spares are not its own."""
+        """In a child of the spawner: closes the inherited spares."""
         self._close(self.spares)
         os.close(self.mounts)
         self.offers.close()
@@ -136,7 +136,7 @@ class Reserve:
             spare.conn.close()
 
     def _look(self) -> None:
-        """Has the host changed since the spares were made?"""
+        """Whether the host has changed since the spares were created."""
         root = _picture()
         if self._changed.poll(0) or root != self._root:
             self.let_go()
@@ -144,7 +144,7 @@ class Reserve:
 
 
 class Given:
-    """What a keeper gets from the reserve: a task of a message, and its open files."""
+    """What an idle keeper receives: a task of a message, and its open files."""
 
     def __init__(self, body: bytes, task: int, logs: list[int], go: int) -> None:
         self.body = body
@@ -154,7 +154,7 @@ class Given:
 
 
 def offer(counter: socket.socket, pid: int, attempt: str, task: int) -> socket.socket | None:
-    """In a keeper that is free again: the socket its next task may come by."""
+    """In a keeper that is idle again: the socket for its next task."""
     ours, theirs = socket.socketpair()
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))]
     try:
@@ -167,12 +167,12 @@ def offer(counter: socket.socket, pid: int, attempt: str, task: int) -> socket.s
 
 
 def _picture() -> tuple[int, ...]:
-    """The folders of the host whose entries a keeper shows one by one."""
+    """Host folders whose entries are mounted one by one."""
     return tuple(os.stat(path).st_mtime_ns for path in ("/", "/mnt") if os.path.isdir(path))
 
 
 def wait(conn: socket.socket) -> Given | None:
-    """In the spare, for its task. None: it is not needed any more."""
+    """In the spare: waits for its task. None: it is no longer needed."""
     with conn:
         space = socket.CMSG_SPACE(_MOST_FDS * 4)
         head, rights, _, _ = conn.recvmsg(_HEAD.size, space, socket.MSG_CMSG_CLOEXEC)

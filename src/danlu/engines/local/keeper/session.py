@@ -1,20 +1,18 @@
 """One more process inside a running task (exec), served by a child of the keeper.
 
 The child is forked from the keeper, so namespaces, cgroup, environment and identity are the
-task's own, also after the server was restarted.
+task's own, even after a server restart.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import select
 import signal
 import socket
-import termios
 
-from danlu.engines.local.keeper import cgroup, command, frames
+from danlu.engines.local.keeper import cgroup, command, frames, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,14 +22,8 @@ _PIECE = 64 * 1024
 _PENDING_LIMIT = 256 * 1024
 
 
-def resize(terminal: int, body: bytes) -> None:
-    rows, cols = frames.SIZE.unpack(body)
-    size = rows.to_bytes(2, "little") + cols.to_bytes(2, "little") + bytes(4)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
-
-
 class Ask:
-    """What a client asked for, and what it has sent since."""
+    """A client's request, and what it has sent since."""
 
     def __init__(
         self,
@@ -46,20 +38,24 @@ class Ask:
         self.early = early
 
 
-def serve(ask: Ask, task: dict[str, Any], group: cgroup.Group | None) -> None:
-    """Run what is asked and carry its bytes until it ends; then its status."""
+def serve(ask: Ask, task: dict[str, Any], group: cgroup.Group | None, terminals: int) -> None:
+    """Runs the command and relays its bytes until it ends, then sends its status."""
     try:
-        Session(ask, task, group).run()
+        Session(ask, task, group, terminals).run()
     except command.CannotRun as error:
-        ask.conn.sendall(frames.pack(frames.EXIT, _answer(error.code, error.detail)))
+        answer = _answer(error.code, error.values(), bool(ask.values.get("tty")))
+        ask.conn.sendall(frames.pack(frames.EXIT, answer))
 
 
-def _answer(code: int, error: str = "") -> bytes:
-    return json.dumps({"code": code, "error": error}).encode()
+def _answer(code: int, failure: dict[str, Any] | None, tty: bool) -> bytes:
+    error = command.sentence(failure["hint"], failure["detail"]) if failure else ""
+    return json.dumps({"code": code, "error": error and error + "\r" * tty}).encode()
 
 
 class Session:
-    def __init__(self, asked: Ask, task: dict[str, Any], group: cgroup.Group | None) -> None:
+    def __init__(
+        self, asked: Ask, task: dict[str, Any], group: cgroup.Group | None, terminals: int
+    ) -> None:
         ask = asked.values
         self._conn = asked.conn
         self._reader = asked.reader
@@ -70,7 +66,7 @@ class Session:
         env = dict(task["processes"][0])
         if self._tty:
             env["TERM"] = str(ask["tty"]["term"])
-        self._open(ask)
+        self._open(ask, terminals)
         for fd in self._theirs:
             command.hand_over(fd, task)
         signal.set_wakeup_fd(-1)
@@ -82,11 +78,11 @@ class Session:
         for fd in set(self._theirs):
             os.close(fd)
 
-    def _open(self, ask: dict[str, Any]) -> None:
+    def _open(self, ask: dict[str, Any], terminals: int) -> None:
         if self._tty:
-            master, slave = os.openpty()
+            master, slave = terminal.open_pair(terminals)
             size = frames.SIZE.pack(int(ask["tty"]["rows"]), int(ask["tty"]["cols"]))
-            resize(master, size)
+            terminal.resize(master, size)
             self._theirs = (slave, slave, slave)
             self._input = master
             self._outputs = {master: frames.OUT}
@@ -114,7 +110,7 @@ class Session:
         self._finish()
 
     def _turn(self, ready: dict[int, int]) -> bool:
-        """True: the process has ended and its last bytes were carried."""
+        """True: the process has ended and its last bytes were relayed."""
         if self._pending and ready.get(self._input, 0) & ~select.POLLIN:
             self._feed()
         if self._conn.fileno() in ready and not self._hear():
@@ -159,7 +155,7 @@ class Session:
             if kind == frames.INPUT:
                 self._pending += body
             elif kind == frames.RESIZE and self._tty:
-                resize(self._input, body)
+                terminal.resize(self._input, body)
             elif kind == frames.END_OF_INPUT:
                 self._input_ended = True
         self._feed()
@@ -187,7 +183,7 @@ class Session:
         _, status = os.waitpid(self._pid, 0)
         code = os.waitstatus_to_exitcode(status)
         failed = os.read(self._report, 4096) if self._report >= 0 else b""
-        error = str(json.loads(failed)["detail"]) if failed else ""
-        answer = _answer(code if code >= 0 else 128 - code, error)
+        failure = json.loads(failed) if failed else None
+        answer = _answer(code if code >= 0 else 128 - code, failure, self._tty)
         self._conn.sendall(frames.pack(frames.EXIT, answer))
         self._conn.close()

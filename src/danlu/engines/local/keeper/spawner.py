@@ -1,7 +1,7 @@
 """The spawner: forks one keeper per task, in about a millisecond.
 
-A small process with one thread beside the server. The server talks to it over a socket pair; the
-end of that socket is the end of the spawner, but not of its keepers.
+A small single-threaded process beside the server. The server talks to it over a socket pair; when
+that closes the spawner exits, but its keepers live on.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import socket
 import struct
 import time
 
-from danlu.engines.local.keeper import cgroup, linux, record, trial
+from danlu.engines.local.keeper import cgroup, linux, record, seccomp, trial
 from danlu.engines.local.keeper.birth import Around, Start, begin
 from danlu.engines.local.keeper.keeper import keep, profile
+from danlu.engines.local.keeper.points import Kept
 from danlu.engines.local.keeper.reserve import Given, Reserve, offer, wait
 
 TYPE_CHECKING = False
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 LENGTH = struct.Struct("!I")
+LONGEST = 256 << 20  # bytes of a message; a gang of thousands of tasks takes a few MB
 _LOCK_PATIENCE = 1.0
-_IDLE = 5  # milliseconds without a message before the reserve is filled up
-_MOST_TASKS = 1000  # then a keeper has earned its rest
+_IDLE = 5  # milliseconds without a message before the reserve is refilled
+_MOST_TASKS = 1000  # per keeper
 
 
 class Refusal(Exception):
@@ -78,19 +80,33 @@ class Spawner:
         if hello["userns"] != "off":
             self._how, self._how_why = trial.find_namespaces(stage)
         if self._how == "user" and hello["identities"]:
-            # In there only the server's own uid exists; users apart are worth more than a view.
+            # Only the server's uid exists in there; separate users are worth more than a sandbox.
             self._how, self._how_why = "", "tasks run as their users, which needs CAP_SYS_ADMIN"
         self._identities = os.geteuid() == 0 and self._how != "user"
         if self._how == "user":
             trial.enter_user_namespace()
+        if groups is not None and self._how == "direct":
+            groups.limit_devices(list(hello["devices"]))
+        self._calls = b""
+        if hello["seccomp"] != "off":
+            self._calls = seccomp.compile_for(os.uname().machine)
         self._around = Around(
-            self._data, list(hello["hide"]), linux.boot_id(), bool(self._how), groups
+            self._data,
+            list(hello["hide"]),
+            linux.boot_id(),
+            bool(self._how),
+            groups,
+            Kept(**hello["kept"]),
+            list(hello["devices"]),
+            self._calls,
         )
+        with contextlib.suppress(OSError):  # no capabilities to drop
+            linux.bound_capabilities()
         self._reserve = Reserve(int(hello["reserve"]))
         self._linger = int(hello["linger"] * 1000)
 
     def _wait_for_predecessor(self) -> int:
-        """A spawner of a server that died may still be on its last message."""
+        """Waits for a dead server's spawner, which may still be handling a message."""
         fd = os.open(f"{self._run}/{self._lock_name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         limit = time.monotonic() + _LOCK_PATIENCE
         while time.monotonic() < limit:
@@ -105,7 +121,7 @@ class Spawner:
         try:
             while pid := os.waitpid(-1, os.WNOHANG)[0]:
                 self._reserve.died(pid)
-                if self._around.groups is not None:  # it could not remove what it sat in
+                if self._around.groups is not None:  # it could not remove its own group
                     cgroup.remove(self._around.groups.folders(cgroup.spare(pid)))
         except ChildProcessError:
             pass
@@ -120,10 +136,11 @@ class Spawner:
             "bases": sorted(set(groups.bases.values())) if groups else [],
             "cgroup_why": self._groups_why,
             "identities": self._identities,
+            "seccomp": bool(self._calls),
         }
 
     def next(self) -> bytes | None:
-        """The next message; while there is none, the reserve is filled up."""
+        """The next message; refills the reserve while waiting."""
         poll = select.poll()
         poll.register(self._server, select.POLLIN)
         poll.register(self._reserve.mounts, select.POLLPRI)
@@ -133,7 +150,7 @@ class Spawner:
             patience = self._linger if reserve.used else None if reserve.full else _IDLE
             ready = dict(poll.poll(patience))
             if reserve.mounts in ready:
-                reserve.let_go()  # at once: the kernel tells of a change only once
+                reserve.let_go()  # at once: the kernel reports a change only once
             if reserve.offers.fileno() in ready:
                 _send(self._server, {"ended": reserve.take_back()})
             if self._server.fileno() in ready:
@@ -143,7 +160,7 @@ class Spawner:
             if reserve.used:
                 reserve.let_go_used()
             elif not self._make_spare():
-                reserve.size = 0  # no new process now: do without
+                reserve.size = 0  # cannot fork now: do without
 
     def answer(self, body: bytes) -> dict[str, Any]:
         try:
@@ -152,11 +169,14 @@ class Spawner:
             result = {"error": refusal.kind, "message": str(refusal)}
         except OSError as error:
             result = {"error": "failed", "message": error.strerror or str(error)}
+        except Exception as error:  # a malformed message must not stop all launches
+            result = {"error": "refused", "message": f"invalid launch: {error!r}"}
         return result
 
     def _launch(self, body: bytes) -> dict[str, Any]:
         message = json.loads(body)
         self._check_epoch(int(message["epoch"]))
+        _check_names(message)
         tasks: list[dict[str, Any]] = message["tasks"]
         folder = f"{self._run}/{message['attempt']}"
         if os.path.exists(folder):
@@ -178,14 +198,14 @@ class Spawner:
         except FileNotFoundError:
             seen = 0
         if epoch < seen:
-            raise Refusal("refused", f"epoch {epoch} is over: {seen} leads now")
+            raise Refusal("refused", f"epoch {epoch} is over: the current one is {seen}")
         if epoch > seen:
             with open(f"{path}.new", "w", encoding="ascii") as file:
                 file.write(str(epoch))
             os.rename(f"{path}.new", path)
 
     def _publish(self, folder: str, message: dict[str, Any], logs: list[list[int]]) -> None:
-        """Make the attempt's folder with all it needs, then give it its name in one step."""
+        """Creates the attempt's folder with its contents, then renames it into place."""
         draft = f"{self._run}/.{message['attempt']}.{os.getpid()}"
         os.mkdir(draft, 0o700)
         try:
@@ -196,8 +216,10 @@ class Spawner:
                 for path in task["logs"]:
                     logs[-1].append(_open_log(path))
             os.rename(draft, folder)
-        except OSError as error:
+        except Exception as error:
             record.discard(draft)
+            if not isinstance(error, OSError):
+                raise
             if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
                 raise Refusal("exists", folder) from error
             where = f"{error.strerror or error} in {self._data}"
@@ -206,7 +228,7 @@ class Spawner:
     def _start_all(
         self, folder: str, tasks: list[dict[str, Any]], logs: list[list[int]], body: bytes
     ) -> list[tuple[int, int]]:
-        """All keepers or none: those of a gang wait until every one of them exists."""
+        """All keepers or none: those of a gang wait until all exist."""
         go, set_go = os.pipe() if len(tasks) > 1 else (-1, -1)
         keepers: list[tuple[int, int]] = []
         try:
@@ -228,7 +250,7 @@ class Spawner:
                 os.write(set_go, b"g" * len(tasks))
         except OSError as error:
             record.discard(folder)
-            raise Refusal("failed", f"no new process: {error.strerror}") from error
+            raise Refusal("failed", f"cannot start a process: {error.strerror}") from error
         finally:
             for fd in {go, set_go} - {-1}:
                 os.close(fd)
@@ -249,8 +271,8 @@ class Spawner:
             if set_go >= 0:
                 os.close(set_go)
             around = self._around
-            if "container" in task:  # its runtime sees to namespaces and cgroups
-                around = Around(self._data, [], around.boot, False, None)
+            if "container" in task:  # its runtime sets up namespaces and cgroups
+                around = Around(self._data, [], around.boot, False, None, around.kept, [])
             start = begin(around)
             if keep(around, folder, task, logs, go, start):
                 attempt = os.path.basename(folder)
@@ -279,7 +301,7 @@ class Spawner:
             os._exit(0)
 
     def _keep_on(self, start: Start, given: Given | None) -> None:
-        """Task after task, while nothing is left of the last one."""
+        """Runs task after task, as long as each leaves nothing behind."""
         while given is not None:
             message = json.loads(given.body)
             task, attempt = message["tasks"][given.task], str(message["attempt"])
@@ -292,11 +314,23 @@ class Spawner:
             given = self._next_task(start, attempt, task["index"])
 
     def _next_task(self, start: Start, attempt: str, index: int) -> Given | None:
-        """For a keeper that is free again: one like it had, if there is one soon."""
+        """The next task of an idle keeper, if a similar one comes soon."""
         if start.tasks >= _MOST_TASKS:
             return None
         conn = offer(self._reserve.counter, start.pid, attempt, index)
         return wait(conn) if conn is not None else None
+
+
+def _check_names(message: dict[str, Any]) -> None:
+    """Keeps values used in paths from pointing elsewhere."""
+    attempt = message["attempt"]
+    if not isinstance(attempt, str) or not attempt or "/" in attempt or attempt[0] == ".":
+        raise Refusal("refused", f"invalid attempt id: {attempt!r}")
+    for task in message["tasks"]:
+        if type(task["index"]) is not int or task["index"] < 0:
+            raise Refusal("refused", f"invalid task index: {task['index']!r}")
+        if not all(isinstance(path, str) and path.startswith("/") for path in task["logs"]):
+            raise Refusal("refused", f"invalid log paths: {task['logs']!r}")
 
 
 def _open_log(path: str) -> int:
@@ -309,15 +343,16 @@ def _open_log(path: str) -> int:
 
 
 def _receive(server: socket.socket) -> bytes | None:
-    """The next message. None: the server is gone, also when messages of it are still queued:
-    nobody waits for them, and the next server takes their attempts over."""
+    """The next message. None: the server is gone, even if messages are still queued: nothing
+    waits for them, and the next server takes over their attempts."""
     poll = select.poll()
     poll.register(server, select.POLLIN | select.POLLRDHUP)
     ready = poll.poll()
     if ready[0][1] & (select.POLLRDHUP | select.POLLHUP):
         return None
     head = _exactly(server, LENGTH.size)
-    return head and _exactly(server, LENGTH.unpack(head)[0])
+    length = LENGTH.unpack(head)[0] if head else 0
+    return _exactly(server, length) if head and length <= LONGEST else None
 
 
 def _exactly(server: socket.socket, count: int) -> bytes | None:
@@ -332,5 +367,5 @@ def _exactly(server: socket.socket, count: int) -> bytes | None:
 
 def _send(server: socket.socket, answer: dict[str, Any]) -> None:
     body = json.dumps(answer).encode()
-    with contextlib.suppress(OSError):  # the server is gone: the next _receive says so
+    with contextlib.suppress(OSError):  # the server is gone: the next _receive notices
         server.sendall(LENGTH.pack(len(body)) + body)

@@ -1,4 +1,4 @@
-"""Ending a task's whole tree, seen from its keeper."""
+"""Ends a task's whole process tree, from its keeper."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 
 from danlu.engines.local.keeper import cgroup
 
-_PATIENCE = 10.0  # a process in an uninterruptible call may need this long
+_PATIENCE = 10.0  # seconds; a process in an uninterruptible call may need this long
 
 
 def signal_group(pid: int, number: int) -> None:
@@ -20,14 +20,14 @@ def signal_group(pid: int, number: int) -> None:
 def end(namespaces: bool, groups: list[str]) -> list[tuple[int, int]]:
     """Kill and reap everything below this process; (pid, status) of its children.
 
-    In a pid namespace one call reaches every process. Without, every process whose parent died
-    has become a child of the keeper (it is the subreaper), so killing children until there are
-    none reaches all of them, also those that left the session or wiped their environment.
+    In a pid namespace one call reaches every process. Otherwise orphans become children of the
+    keeper (a subreaper), so killing children until none are left reaches all of them, even those
+    that left the session or cleared their environment.
     """
     ended: list[tuple[int, int]] = []
     limit = time.monotonic() + _PATIENCE
     while time.monotonic() < limit:
-        if not namespaces or os.getpid() != 1:  # -1 means all: only ever inside its own namespace
+        if not namespaces or os.getpid() != 1:  # kill(-1) only in its own namespace
             _kill(set(_children()) | set(cgroup.members(groups)))
         else:
             with contextlib.suppress(ProcessLookupError):

@@ -1,18 +1,19 @@
-"""What this machine allows, found by doing it once."""
+"""Finds out what this machine allows, by trying it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 
-from danlu.engines.local.keeper import linux, sandbox
+from danlu.engines.local.keeper import linux, sandbox, seccomp
+from danlu.engines.local.keeper.points import Kept
 
 _SYS_ADMIN = 1 << 21
 BOX = linux.CLONE_NEWPID | linux.CLONE_NEWNS
 
 
 def find_namespaces(stage: str) -> tuple[str, str]:
-    """How tasks get namespaces ('direct', 'user' or ''), and if not, why."""
+    """How tasks get namespaces ('direct', 'user' or ''), and why not."""
     if linux.effective_capabilities() & _SYS_ADMIN:
         why = _attempt(lambda: _box(stage))
         if not why:
@@ -24,7 +25,7 @@ def find_namespaces(stage: str) -> tuple[str, str]:
 
 
 def enter_user_namespace() -> None:
-    """Become one's own master: the same uid and gid, with every capability over what is made."""
+    """Maps the same uid and gid into a user namespace, with all capabilities in it."""
     uid, gid = os.geteuid(), os.getegid()
     linux.unshare(linux.CLONE_NEWUSER)
     for name, text in (
@@ -37,7 +38,7 @@ def enter_user_namespace() -> None:
 
 
 def why_no_identities(uid: int) -> str:
-    """Why tasks cannot run as another user; empty: they can."""
+    """Why tasks cannot run as another user; empty if they can."""
     if os.geteuid() != 0:
         return "the server is not root"
 
@@ -47,6 +48,23 @@ def why_no_identities(uid: int) -> str:
         os.setresuid(uid, uid, uid)
 
     return _attempt(switch)
+
+
+def why_no_filter() -> str:
+    """Why the system call filter cannot be used; empty if it can."""
+
+    def refused() -> None:
+        linux.no_new_privileges()
+        seccomp.install(seccomp.compile_for(os.uname().machine))
+        try:
+            linux.unshare(linux.CLONE_NEWUSER)
+        except PermissionError:
+            return
+        raise OSError(1, "the filter has no effect")
+
+    if not seccomp.compile_for(os.uname().machine):
+        return f"no filter for {os.uname().machine}"
+    return _attempt(refused)
 
 
 def _in_user_namespace(stage: str) -> None:
@@ -59,8 +77,8 @@ def _box(stage: str) -> None:
     pid = linux.clone(BOX)
     if pid == 0:
         try:
-            sandbox.begin(stage)
-            sandbox.enter(stage, [], [stage], 1 << 20)
+            task = {"mounts": [], "devices": [], "shm": 1 << 20}
+            sandbox.enter(stage, sandbox.begin(stage, []), task, [stage], Kept([], []))
             if os.getpid() != 1:
                 raise OSError(1, "the new pid namespace has no effect")
         except BaseException as error:
@@ -75,7 +93,7 @@ def _box(stage: str) -> None:
 
 
 def _attempt(what: Callable[[], None]) -> str:
-    """Why it does not work, tried in a child: namespaces cannot be left again."""
+    """Why it fails, empty if it works. Tried in a child, as namespaces cannot be left."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""Volumes declared while the server runs, and every uid that was ever given."""
+"""Volumes declared while the server runs, and every uid ever assigned."""
 
 from __future__ import annotations
 

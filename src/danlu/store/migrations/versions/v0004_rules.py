@@ -1,4 +1,4 @@
-"""Rules of scheduling that an admin sets while the server runs: queues, quotas, nodes taken out."""
+"""Scheduling rules an admin sets while the server runs: queues, quotas, drained nodes."""
 
 from __future__ import annotations
 

@@ -1,0 +1,118 @@
+"""Serves the web pages built from `web/`, at the same address as the API."""
+
+from __future__ import annotations
+
+import mimetypes
+from dataclasses import dataclass
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, HTMLResponse, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+from starlette.types import Scope
+
+import danlu
+
+BUILT = Path(danlu.__file__).parent / "web"
+_HASHED = "assets/"  # named by content hash
+_FOREVER = "public, max-age=31536000, immutable"
+_ASK_AGAIN = "no-cache"
+_NOT_PAGES = ("danlu/", "api/", "light/", "assets/")
+_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "script-src 'self'",
+        # The terminal adds a <style> of its own; no element has a style attribute.
+        "style-src 'self' 'unsafe-inline'",
+        "style-src-attr 'none'",
+        "img-src 'self' data:",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+_NOT_BUILT = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Danlu 丹炉</title>
+<h1>Danlu is running; its web pages are not built</h1>
+<p>The command line and the API work. To get the pages, run <code>make web</code> in Danlu's source
+folder (it needs Node.js 20.19 or newer, or an internet connection to fetch one) and reload.</p>
+<h1 lang="zh">丹炉已在运行，但网页还没有构建</h1>
+<p lang="zh">命令行与 API 均可使用。要得到网页，请在丹炉源码目录执行 <code>make web</code>
+（需要 Node.js 20.19 以上，或能联网自动获取），然后刷新。</p>
+</html>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: Path
+    packed: bool  # a compressed version exists
+
+
+class Pages:
+    def __init__(self, folder: Path) -> None:
+        # Listed once: no path is built from a request, so none can leave the folder.
+        self._files = {
+            str(path.relative_to(folder)): _File(path, path.with_name(path.name + ".gz").exists())
+            for path in (folder.rglob("*") if folder.is_dir() else ())
+            if path.is_file() and path.suffix != ".gz"
+        }
+
+    async def __call__(self, request: Request, page: str = "") -> Response:
+        file = self._files.get(page)
+        if file is not None and page != "index.html":
+            return _answer(request, page, file)
+        if page.startswith(_NOT_PAGES) or not _wants_page(request, page):
+            raise HTTPException(404)
+        index = self._files.get("index.html")
+        if index is None:
+            return HTMLResponse(_NOT_BUILT, headers={**HEADERS, "Cache-Control": _ASK_AGAIN})
+        return _answer(request, "index.html", index)
+
+
+class _Last(APIRoute):
+    """Matches any address, but only its own methods; others get 404 instead of 405."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if scope["type"] == "http" and scope["method"] not in (self.methods or ()):
+            return Match.NONE, {}
+        return super().matches(scope)
+
+
+def install(app: FastAPI, folder: Path = BUILT) -> None:
+    """Must be the last route, since it matches every address."""
+    app.router.add_api_route(
+        "/{page:path}",
+        Pages(folder).__call__,
+        methods=["GET"],
+        include_in_schema=False,
+        route_class_override=_Last,
+    )
+
+
+def _wants_page(request: Request, page: str) -> bool:
+    """Whether a browser asks for a page; other clients get a JSON error."""
+    return page == "" or "text/html" in request.headers.get("accept", "")
+
+
+def _answer(request: Request, name: str, file: _File) -> Response:
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    headers = {
+        **HEADERS,
+        "Cache-Control": _FOREVER if name.startswith(_HASHED) else _ASK_AGAIN,
+        "Vary": "Accept-Encoding",
+    }
+    path = file.path
+    if file.packed and "gzip" in request.headers.get("accept-encoding", ""):
+        path = path.with_name(path.name + ".gz")
+        headers["Content-Encoding"] = "gzip"
+    return FileResponse(path, media_type=kind, headers=headers)

@@ -1,0 +1,75 @@
+"""The route for the head of the queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from danlu.api.dependencies import Our, Who
+from danlu.api.why import expected
+from danlu.sched.explain.words import sentence
+from danlu.services.board import Next
+
+router = APIRouter(tags=["scheduling"])
+Values = dict[str, Any]
+
+
+class WaitingJob(BaseModel):
+    place: int
+    id: str
+    ref: str
+    owner: str
+    queue: str
+    tasks: int
+    gpus: int = Field(description="per task")
+    gpu_model: str | None
+    submitted_at: float
+    eta: float | None
+    eta_p90: float | None
+    eta_basis: str | None
+    cause: str | None = Field(description="kind of the first reason")
+    cause_en: str = Field(description="why it waits, in one line")
+    cause_zh: str
+
+
+class WaitingList(BaseModel):
+    at: float
+    waiting: int = Field(description="number of waiting jobs")
+    jobs: list[WaitingJob] = Field(description="the first of them, in order")
+
+
+@router.get("/waiting", response_model=WaitingList)
+async def waiting(our: Our, who: Who) -> Values:
+    """Who is next in the queue, with what, and about when: the same for everybody."""
+    head = await our.board.head(who)
+    return {
+        "at": head.at,
+        "waiting": head.waiting,
+        "jobs": [_view(each, head.at) for each in head.jobs],
+    }
+
+
+def _view(each: Next, now: float) -> Values:
+    job, largest = each.job, max(each.job.shapes, key=lambda shape: shape.gpus)
+    cause = sentence(each.why)
+    eta = {"eta": None, "eta_p90": None, "eta_basis": None, **expected(each.why, now)}
+    # Without an estimate, the reason for that says more than the cause.
+    return {
+        "place": each.place,
+        "id": job.job_id,
+        "ref": job.ref,
+        "owner": job.owner,
+        "queue": job.queue,
+        "tasks": len(job.shapes),
+        "gpus": largest.gpus,
+        "gpu_model": largest.model,
+        "submitted_at": job.submitted,
+        "eta": eta["eta"],
+        "eta_p90": eta["eta_p90"],
+        "eta_basis": eta["eta_basis"],
+        "cause": each.why.causes[0].kind if each.why.causes else None,
+        "cause_en": eta.get("eta_why_en") or cause.en,
+        "cause_zh": eta.get("eta_why_zh") or cause.zh,
+    }

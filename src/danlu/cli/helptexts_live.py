@@ -1,0 +1,65 @@
+"""Help for `attach`, `shell` and `top`: (en, zh)."""
+
+LIVE: dict[str, tuple[str, str]] = {
+    "cmd.attach": (
+        "Come back to a running job: its output, and its terminal if it has one",
+        "返回运行中的任务：查看输出；若有终端则继续使用",
+    ),
+    "about.attach": (
+        "A job started with danlu run on a terminal (or danlu run -d --tty) keeps its terminal "
+        "when you leave it with ~. after Enter. Without a job, the last one is meant.\n"
+        "  danlu run --tty -n work -- bash\n"
+        "  danlu attach work-1",
+        "在终端上用 danlu run 启动的任务（或 danlu run -d --tty），按回车后输入 ~. 离开，"
+        "其终端会保留。不写任务时指上一个任务。\n"
+        "  danlu run --tty -n work -- bash\n"
+        "  danlu attach work-1",
+    ),
+    "cmd.shell": (
+        "Open a shell on the cluster, or in a running job",
+        "在集群上打开一个 shell，或进入运行中的任务",
+    ),
+    "about.shell": (
+        "Without a job, a new one is queued with the resources asked for, and ends with the shell. "
+        "~. after Enter leaves it running; danlu attach comes back.\n"
+        "  danlu shell -g 1\n"
+        "  danlu shell mnist-3",
+        "不写任务时按所要的资源提交一个新任务，退出 shell 即结束。按回车后输入 ~. 可离开而不结束，"
+        "danlu attach 返回。\n"
+        "  danlu shell -g 1\n"
+        "  danlu shell mnist-3",
+    ),
+    "cmd.top": ("Watch the GPUs, their use and the queue", "实时查看显卡、使用率和队列"),
+    "about.top": (
+        "Redrawn every two seconds and when the window changes; q quits. If the output is not a "
+        "terminal, it is printed once.",
+        "每两秒刷新一次，窗口大小变化时立即刷新；按 q 退出。输出不是终端时只显示一次。",
+    ),
+    "cmd.init": (
+        "Look at this machine, ask a few questions and write danlu.toml",
+        "查看本机、询问几个问题并写出 danlu.toml",
+    ),
+    "about.init": (
+        "Without a terminal, or with --yes, the proposals are taken. The file is written where "
+        "danlu up looks for it, or to --config FILE, and only if danlu up can read it.",
+        "没有终端或使用 --yes 时采用建议的值。文件写到 danlu up 查找的位置，或 --config "
+        "指定的文件；只有 danlu up 能读取时才会写入。",
+    ),
+    "opt.init.config": ("file to write", "要写入的文件"),
+    "opt.init.dry-run": ("print the file instead of writing it", "只输出文件内容，不写入"),
+    "opt.init.force": (
+        "replace an existing file; it is kept as danlu.toml.old",
+        "替换已有的文件；旧文件保留为 danlu.toml.old",
+    ),
+    "opt.init.yes": ("do not ask: take the proposals", "不询问：采用建议的值"),
+    "opt.install-service": (
+        "install and start a systemd service instead: for the machine as root, else for you",
+        "改为安装并启动 systemd 服务：root 时为整机安装，否则为当前用户安装",
+    ),
+    "opt.up.dry-run": (
+        "with --install-service: only print the unit",
+        "与 --install-service 同用：只输出服务单元",
+    ),
+    "opt.every": ("how often to redraw (default 2s)", "多久刷新一次（默认 2s）"),
+    "opt.once": ("print it once", "只显示一次"),
+}

@@ -1,0 +1,126 @@
+"""Lists of jobs: filters, order, pages."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from danlu.access import rules
+from danlu.access.errors import Unfit
+from danlu.access.principal import Principal
+from danlu.control.controller import Controller
+from danlu.services.found import Found
+from danlu.spec.states import State
+from danlu.spec.text import Text
+from danlu.store import listing
+from danlu.store.listing import JobQuery
+from danlu.store.rows import AttemptRow, JobRow
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    states: tuple[State, ...] = ()
+    owner: str | None = None
+    group: str | None = None
+    name: str | None = None
+    kind: str | None = None
+    queue: str | None = None
+    since: float | None = None
+    until: float | None = None
+    text: str | None = None
+    active: bool | None = None  # None: ended jobs too
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    # With the current attempt, and since when its state is unknown.
+    jobs: list[tuple[JobRow, AttemptRow | None, float | None]]
+    next: str | None  # cursor of the next page; None: this is the last
+
+
+class Listing:
+    def __init__(self, controller: Controller, found: Found) -> None:
+        self._context = controller.context
+        self._found = found
+
+    async def page(
+        self, who: Principal, filters: Filters, sort: str, limit: int, before: str | None
+    ) -> Page:
+        """`sort`: one of SORTS, descending with a leading `-`. `before`: the `next` of a page.
+
+        Users see their own jobs and those of groups they lead; admins see all.
+        """
+        order = sort.removeprefix("-")
+        query = JobQuery(
+            states=filters.states,
+            owner=filters.owner,
+            group=filters.group,
+            name=filters.name,
+            kind=filters.kind,
+            queue=filters.queue,
+            since=filters.since,
+            until=filters.until,
+            text=filters.text or None,
+            active=filters.active,
+            seen_by=rules.sight(who),
+            sort=order,
+            descending=sort.startswith("-"),
+            limit=limit + 1,
+            behind=_place(before, order),
+        )
+        rows = await self._context.store.read(lambda tx: listing.list_jobs(tx, query))
+        more = len(rows) > limit
+        rows = rows[:limit]
+        found = self._found
+        jobs = [
+            (found.as_it_is(row), self._latest_attempt(row), found.unknown_since(row.id))
+            for row in rows
+        ]
+        return Page(jobs, _mark(rows[-1], order) if more else None)
+
+    def _latest_attempt(self, row: JobRow) -> AttemptRow | None:
+        job = self._context.jobs.get(row.id)
+        return (job.attempt or job.last) if job is not None else None
+
+
+def _mark(row: JobRow, order: str) -> str:
+    """An opaque cursor, only decoded here."""
+    value, seq = listing.place_of(row, order)
+    if order == "submitted":
+        return str(seq)
+    packed = json.dumps([order, value, seq], separators=(",", ":")).encode()
+    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def _place(mark: str | None, order: str) -> tuple[Any, int] | None:
+    if mark is None:
+        return None
+    if order == "submitted" and mark.isascii() and mark.isdigit() and len(mark) < 19:
+        return None, int(mark)
+    try:
+        packed = base64.b64decode(mark + "=" * (-len(mark) % 4), b"-_", validate=True)
+        made_for, value, seq = json.loads(packed)
+    except (ValueError, TypeError, RecursionError, binascii.Error):
+        raise _bad_mark() from None
+    textual = order in ("name", "owner", "state")
+    fits = isinstance(value, str) if textual else _is_number(value)
+    if made_for != order or not fits or not isinstance(seq, int) or not 0 <= seq < 2**62:
+        raise _bad_mark()
+    return value, seq
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**62
+
+
+def _bad_mark() -> Unfit:
+    return Unfit(
+        "before",
+        Text(
+            "is not the `next` of a page in this order; start again with the first page",
+            "不是同一排序下上一页的 `next`；请从第一页重新开始",
+        ),
+    )

@@ -1,0 +1,122 @@
+"""The service layer, assembled once.
+
+All interfaces (HTTP, pages, foreign protocols) call these services with the caller first and plain
+values after it, and get typed errors. Permissions are checked here, never in an interface.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from danlu.access.accounts import Accounts
+from danlu.access.gate import Gate
+from danlu.access.groups import Groups
+from danlu.access.people import People
+from danlu.access.sign_in import SignIn
+from danlu.access.signup import SignUp
+from danlu.access.ssh_keys import SshKeys
+from danlu.access.tickets import Tickets
+from danlu.access.tokens import Tokens
+from danlu.control.controller import Controller
+from danlu.control.feed import Feed
+from danlu.control.logs import Logs
+from danlu.control.lookup import Lookup
+from danlu.control.submit import Submitter
+from danlu.files.catalogue import Catalogue
+from danlu.files.handover import HandOver
+from danlu.services.audit import Audit
+from danlu.services.backup import Backup
+from danlu.services.board import Board
+from danlu.services.cluster import Cluster
+from danlu.services.export import Export, Networks
+from danlu.services.found import Found
+from danlu.services.jobs import Jobs
+from danlu.services.leaving import Leaving
+from danlu.services.listing import Listing
+from danlu.services.logs import JobLogs
+from danlu.services.metrics import Metrics
+from danlu.services.names import Names
+from danlu.services.scheduling import QueuesAndQuotas
+from danlu.services.secrets import Secrets
+from danlu.services.server import Server
+from danlu.services.stream import Stream
+from danlu.services.submitting import Submitting
+from danlu.services.tasks import Tasks
+from danlu.services.usage import Usage
+
+
+@dataclass(slots=True)
+class Services:
+    gate: Gate
+    people: People
+    leaving: Leaving
+    groups: Groups
+    usage: Usage
+    tokens: Tokens
+    ssh_keys: SshKeys
+    signup: SignUp
+    sign_in: SignIn
+    tickets: Tickets
+    audit: Audit
+    jobs: Jobs
+    submitting: Submitting
+    listing: Listing
+    logs: JobLogs
+    tasks: Tasks
+    stream: Stream
+    secrets: Secrets
+    volumes: Catalogue
+    cluster: Cluster
+    board: Board
+    metrics: Metrics
+    scheduling: QueuesAndQuotas
+    server: Server
+    backup: Backup
+    export: Export
+    proxies: frozenset[str] = frozenset()  # proxies trusted to report the client's address
+
+
+def services(
+    controller: Controller,
+    gate: Gate,
+    accounts: Accounts,
+    addresses: list[str],
+    proxies: frozenset[str] = frozenset(),
+    demo: bool = False,
+    metrics_from: Networks = (),
+) -> Services:
+    context = controller.context
+    lookup = Lookup(context.store)
+    submitter = Submitter(controller, lookup)
+    names = Names(context)
+    found, cluster = Found(controller, lookup), Cluster(controller, names)
+    jobs = Jobs(controller, lookup, found, submitter, names)
+    return Services(
+        gate=gate,
+        people=accounts.people,
+        leaving=Leaving(accounts.people, jobs, HandOver(context)),
+        groups=accounts.groups,
+        usage=Usage(context.store),
+        tokens=accounts.tokens,
+        ssh_keys=SshKeys(context.store),
+        signup=accounts.signup,
+        sign_in=accounts.sign_in,
+        tickets=accounts.tickets,
+        audit=Audit(context.store, gate),
+        jobs=jobs,
+        submitting=Submitting(controller, submitter, names),
+        listing=Listing(controller, found),
+        logs=JobLogs(controller, found, Logs(context, lookup), gate),
+        tasks=Tasks(controller, found, gate),
+        stream=Stream(Feed(context), cluster, context.settings.limits.streams),
+        secrets=Secrets(context.store, context.settings.limits.secrets),
+        volumes=Catalogue(context, controller.volumes_changed),
+        cluster=cluster,
+        board=Board(controller, names),
+        metrics=Metrics(controller, found),
+        scheduling=QueuesAndQuotas(controller),
+        server=Server(controller, addresses, demo),
+        backup=Backup(controller),
+        export=Export(controller, cluster, metrics_from),
+        proxies=proxies,
+    )

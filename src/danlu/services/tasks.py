@@ -1,0 +1,172 @@
+"""Access to a running task: its input, and commands inside it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, replace
+from typing import Any
+
+from danlu.access import rules
+from danlu.access.audit import note
+from danlu.access.errors import Clash, NotAllowed, NotThere
+from danlu.access.gate import Gate
+from danlu.access.principal import Asker
+from danlu.control.controller import Controller
+from danlu.control.life import Stage
+from danlu.engines.api import Duplex, Engine, TaskRef, Tty
+from danlu.services.found import Found
+from danlu.services.slots import Slot, Slots
+from danlu.services.terminals import TerminalKey, Terminals, View
+from danlu.spec.text import Text
+from danlu.store.errors import StoreError
+from danlu.store.rows import JobRow
+
+log = logging.getLogger("danlu.services")
+_ON_ITS_WAY = frozenset({Stage.LAUNCHING, Stage.LAUNCHED, Stage.STARTING})
+_LATEST_START = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    words: list[str]
+    terminal: Tty | None = None
+    name: str = ""  # of a terminal that is kept when its connection is lost
+
+
+@dataclass(slots=True)
+class Entered:
+    """An open connection to a task, to be closed by the caller."""
+
+    duplex: Duplex
+    _gate: Gate
+    _asks: Asker
+    _owner: str
+    _noting: asyncio.Task[None] | None
+    _slot: Slot | None
+    _view: View | None = None
+
+    def barred(self) -> Coroutine[Any, Any, None]:
+        """Returns when the user loses access."""
+        return self._gate.barred(self._asks.who, lambda now: rules.enters_job(now, self._owner))
+
+    async def close(self, keep: bool = False) -> None:
+        """`keep`: the connection was lost, and a terminal with a name waits for another."""
+        if self._view is not None and keep:
+            self._view.leave()
+        else:
+            if self._slot is not None:
+                self._slot.free()
+            await self.duplex.close()
+        if self._noting is not None:
+            await self._noting
+
+
+class Tasks:
+    def __init__(self, controller: Controller, found: Found, gate: Gate) -> None:
+        self._context = controller.context
+        self._found = found
+        self._gate = gate
+        most = self._context.settings.limits.terminals
+        self._slots = Slots(most, Text("open terminals and inputs", "打开的终端和输入"))
+        self._terminals = Terminals()
+
+    async def attach(self, asks: Asker, ref: str, task: int) -> Entered:
+        """Connects to its input; output goes to the log. Waits for the task to start."""
+        row = await self._enterable(asks, ref)
+        slot = self._slots.take(asks.name)
+        place = await self._running(row.id, task, wait=True)
+        duplex = await self._engine(row.id).attach(place)
+        # Input to one's own job, as with `danlu run`, is not audited.
+        own = asks.name == row.owner
+        return self._entered(asks, row, duplex, None if own else "job.attached", task, "", slot)
+
+    async def execute(self, asks: Asker, ref: str, task: int, command: Command) -> Entered:
+        """Runs a command inside the task, or connects to the kept terminal of this name."""
+        row = await self._enterable(asks, ref)
+        key = TerminalKey(asks.name, row.id, task, command.name) if command.name else None
+        kept = self._terminals.find(key) if key is not None else None
+        if kept is not None:
+            view = kept.view()
+            return Entered(view, self._gate, asks, row.owner, None, None, view)
+        slot = self._slots.take(asks.name)
+        place = await self._running(row.id, task, wait=False)
+        duplex = await self._engine(row.id).exec(place, command.words, command.terminal)
+        # Only the program's name, since arguments may contain secrets.
+        program = command.words[0][:200]
+        entered = self._entered(asks, row, duplex, "job.entered", task, program, slot)
+        return entered if key is None else self._kept(entered, key, slot)
+
+    def _kept(self, entered: Entered, key: TerminalKey, slot: Slot) -> Entered:
+        barred = asyncio.create_task(entered.barred())
+
+        def ended() -> None:
+            slot.free()
+            barred.cancel()
+
+        terminal = self._terminals.add(key, entered.duplex, ended)
+
+        def lost(done: asyncio.Task[None]) -> None:
+            """Also while nobody is connected: without access there is no shell."""
+            if not done.cancelled():
+                terminal.close()
+
+        barred.add_done_callback(lost)
+        view = terminal.view()
+        return replace(entered, duplex=view, _slot=None, _view=view)
+
+    def _entered(
+        self,
+        asks: Asker,
+        row: JobRow,
+        duplex: Duplex,
+        act: str | None,
+        task: int,
+        words: str,
+        slot: Slot,
+    ) -> Entered:
+        noting = asyncio.create_task(self._note(asks, row.ref, act, task, words))
+        return Entered(duplex, self._gate, asks, row.owner, noting, slot)
+
+    async def _note(self, asks: Asker, ref: str, act: str | None, task: int, words: str) -> None:
+        if act is None:
+            return
+        try:
+            await self._context.store.write(
+                lambda tx: note(tx, asks, act, ref, task=task, words=words)
+            )
+        except StoreError as trouble:
+            log.warning("%s went into %s, which the audit log lacks: %s", asks.name, ref, trouble)
+
+    async def _enterable(self, asks: Asker, ref: str) -> JobRow:
+        row = await self._found.one(asks.who, ref)
+        if not rules.enters_job(asks.who, row.owner):
+            raise NotAllowed(
+                Text(
+                    f"Only {row.owner} or an admin may do this",
+                    f"只有 {row.owner} 或管理员可以执行",
+                ),
+            )
+        return row
+
+    def _engine(self, job_id: str) -> Engine:
+        job = self._context.jobs.get(job_id)
+        if job is None:
+            raise Clash("not_running", Text("It is not running", "它没有在运行"))
+        return self._context.engine_of(job)
+
+    async def _running(self, job_id: str, task: int, wait: bool) -> TaskRef:
+        context = self._context
+        while True:
+            waiter = context.notifier.subscribe(job_id)
+            job = context.jobs.get(job_id)
+            if job is not None and job.stage is Stage.RUNNING and job.attempt is not None:
+                context.notifier.unsubscribe(job_id, waiter)
+                if not 0 <= task < len(job.shapes):
+                    raise NotThere(Text(f"task {task} in this job", f"子任务 {task}"))
+                return TaskRef(job.attempt.id, task, job_id, job.attempt.handle)
+            if job is None or not (wait or job.stage in _ON_ITS_WAY):
+                context.notifier.unsubscribe(job_id, waiter)
+                raise Clash("not_running", Text("It is not running", "它没有在运行"))
+            await context.notifier.wait(job_id, waiter, _LATEST_START)

@@ -1,0 +1,94 @@
+"""The web pages' files: who is served what, and with which promises."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from danlu.api import pages
+from danlu.api.problems import install
+
+BROWSER = {"accept": "text/html,application/xhtml+xml"}
+
+
+def served(folder: Path) -> TestClient:
+    app = FastAPI()
+    install(app)
+    pages.install(app, folder)
+    return TestClient(app)
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> TestClient:
+    folder = tmp_path / "web"
+    (folder / "assets").mkdir(parents=True)
+    (folder / "index.html").write_text("<!doctype html><p>pages")
+    (folder / "icon.svg").write_text("<svg/>")
+    (folder / "assets" / "index-1a2b.js").write_text("plain")
+    (folder / "assets" / "index-1a2b.js.gz").write_bytes(b"packed")
+    (tmp_path / "secret").write_text("not yours")
+    return served(folder)
+
+
+@pytest.mark.parametrize("path", ["/", "/jobs/alice~mnist-3", "/a/b/c?x=1", "/sign-up"])
+def test_every_page_has_an_address_that_can_be_sent(built: TestClient, path: str) -> None:
+    answer = built.get(path, headers=BROWSER)
+    assert answer.status_code == 200
+    assert "pages" in answer.text
+    assert answer.headers["cache-control"] == "no-cache"
+
+
+def test_what_is_named_by_its_content_is_kept_for_ever(built: TestClient) -> None:
+    answer = built.get("/assets/index-1a2b.js", headers={"accept-encoding": "identity"})
+    assert answer.text == "plain"
+    assert "immutable" in answer.headers["cache-control"]
+    assert "javascript" in answer.headers["content-type"]
+    assert "max-age" not in built.get("/icon.svg").headers["cache-control"]
+
+
+def test_who_takes_compressed_files_gets_them(built: TestClient) -> None:
+    with built.stream(
+        "GET", "/assets/index-1a2b.js", headers={"accept-encoding": "gzip"}
+    ) as answer:
+        assert answer.headers["content-encoding"] == "gzip"
+        assert b"".join(answer.iter_raw()) == b"packed"
+
+
+def test_no_script_but_our_own_files_runs(built: TestClient) -> None:
+    policy = built.get("/", headers=BROWSER).headers["content-security-policy"]
+    script = re.search(r"script-src ([^;]+)", policy)
+    assert script is not None and script[1] == "'self'"
+    assert "frame-ancestors 'none'" in policy
+    assert "object-src 'none'" in policy
+
+
+@pytest.mark.parametrize(
+    "path", ["/assets/gone-9z.js", "/danlu/v1/no-such-route", "/api/v2/jobs", "/nothing.txt"]
+)
+def test_programs_are_told_what_is_missing(built: TestClient, path: str) -> None:
+    answer = built.get(path)
+    assert answer.status_code == 404
+    assert answer.json()["error"]["message_zh"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/../secret", "/..%2fsecret", "/assets/../../secret", "/%2e%2e/secret"]
+)
+def test_no_path_leads_out_of_the_folder(built: TestClient, path: str) -> None:
+    assert "not yours" not in built.get(path).text
+    assert "not yours" not in built.get(path, headers=BROWSER).text
+
+
+def test_only_looking_is_answered(built: TestClient) -> None:
+    assert built.post("/jobs", headers=BROWSER).status_code == 404
+
+
+def test_without_built_pages_the_address_says_how_to_get_them(tmp_path: Path) -> None:
+    answer = served(tmp_path / "nothing").get("/", headers=BROWSER)
+    assert answer.status_code == 200
+    assert "make web" in answer.text
+    assert "还没有构建" in answer.text

@@ -1,0 +1,73 @@
+"""What is remembered of an image whose lists of accounts were checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from danlu.engines.local.container.account import check_accounts
+
+FOLDER, LINK = 1 << 31, 1 << 27
+
+
+class Runtime:
+    """Answers what a runtime answers about the paths of a container, and counts."""
+
+    def __init__(self, **modes: int) -> None:
+        self.modes = {"/etc": FOLDER, "/etc/passwd": 0, "/etc/group": 0} | {
+            f"/etc/{name}": mode for name, mode in modes.items()
+        }
+        self.asked = 0
+
+    def mount(self, name: str) -> str | None:
+        return None
+
+    def file(self, name: str, path: str) -> dict[str, Any] | None:
+        self.asked += 1
+        mode = self.modes.get(path)
+        return None if mode is None else {"mode": mode, "size": 100, "linkTarget": "/home/passwd"}
+
+
+def ask(runtime: Runtime, known: Path, *targets: str, image: str = "sha256:abc") -> int:
+    """How many questions it took."""
+    before = runtime.asked
+    check_accounts(runtime, "c", image, list(targets), str(known))  # type: ignore[arg-type]
+    return runtime.asked - before
+
+
+def test_an_image_with_plain_files_is_asked_about_once(tmp_path: Path) -> None:
+    runtime = Runtime()
+    assert ask(runtime, tmp_path / "known", "/userhome", "/gdata")
+    assert not ask(runtime, tmp_path / "known", "/gdata", "/userhome")
+    assert ask(runtime, tmp_path / "known", "/gdata", image="sha256:def")
+
+
+def test_a_link_is_asked_about_each_time_because_a_volume_may_change_its_target(
+    tmp_path: Path,
+) -> None:
+    runtime = Runtime(passwd=LINK)
+    assert ask(runtime, tmp_path / "known") == ask(runtime, tmp_path / "known") > 0
+
+
+@pytest.mark.parametrize("targets", [("/a", "/a/b"), ("/a", "/a"), ("/a/b/c", "/x", "/a")])
+def test_mounts_below_each_other_are_asked_about_each_time(
+    tmp_path: Path, targets: tuple[str, ...]
+) -> None:
+    runtime = Runtime()
+    assert ask(runtime, tmp_path / "known", *targets) == ask(runtime, tmp_path / "known", *targets)
+
+
+def test_other_mount_points_are_asked_about_again_because_the_image_may_link_them(
+    tmp_path: Path,
+) -> None:
+    runtime = Runtime()
+    ask(runtime, tmp_path / "known", "/userhome")
+    assert ask(runtime, tmp_path / "known", "/userhome", "/data")
+
+
+def test_a_name_too_long_for_a_file_is_asked_about_each_time(tmp_path: Path) -> None:
+    runtime = Runtime()
+    targets = [f"/{letter * 40}" for letter in "abcdefg"]
+    assert ask(runtime, tmp_path / "known", *targets) == ask(runtime, tmp_path / "known", *targets)

@@ -1,0 +1,84 @@
+"""A member of one company's team who wants to know what the other team works on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from danlu.server.settings import Reader
+from danlu.server.values import ConfigError
+from danlu.services.names import HIDDEN
+from tests.api.harness import Harness
+from tests.api.people_harness import PeopleHarness, Someone
+from tests.security.conftest import ServerMaker
+
+CONFIG = """
+[server]
+circle_of_trust = true
+names = "group"
+
+[[nodes]]
+name = "n1"
+cpus = 8
+memory = "32G"
+gpus = "1:A100"
+"""
+SECRET = "merger-with-acme"
+
+
+@pytest.fixture(scope="module")
+def discreet(make_server: ServerMaker) -> Iterator[PeopleHarness]:
+    people = PeopleHarness(Harness(make_server("discreet", CONFIG)))
+    yield people
+    people.close()
+
+
+def _looks(person: Someone, waiting: str) -> dict[str, str]:
+    """All that tells of other people's jobs."""
+    dry = person.http.post("/jobs?dry_run=true", json={"command": "true", "gpus": 1})
+    assert dry.status_code == 200, dry.text
+    paths = ("/gpus", "/nodes", "/waiting", f"/jobs/{waiting}/why")
+    return {**{path: json.dumps(person.get(path)) for path in paths}, "dry run": dry.text}
+
+
+def test_from_what_jobs_are_called(discreet: PeopleHarness) -> None:
+    ours, theirs = discreet.group(), discreet.group()
+    spy, peer, victim = (
+        discreet.person(ours),
+        discreet.person(theirs),
+        discreet.person(theirs),
+    )
+    job = {"command": "sleep 1000", "gpus": 1, "held": False}
+    held = victim.submit(name=SECRET, **job)
+    discreet.harness.until(held, "running")
+    victim.submit(name=f"{SECRET}-next", **job)
+    waits = {person.name: person.submit(name="mine", **job)["id"] for person in (spy, peer)}
+    for where, text in _looks(spy, waits[spy.name]).items():
+        assert SECRET not in text and victim.name not in text, (where, text)
+        assert HIDDEN in text, (where, text)
+    for person in (peer, discreet.admin):
+        for where, text in _looks(person, waits[peer.name]).items():
+            assert SECRET in text, (person.name, where)
+    assert spy.get("/waiting")["jobs"][1]["ref"].startswith(f"{spy.name}/mine")
+
+
+def test_the_setting_is_checked() -> None:
+    assert Reader("danlu.toml").config({}).names == "all"
+    with pytest.raises(ConfigError) as refused:
+        Reader("danlu.toml").config({"server": {"names": "nobody"}})
+    assert '"all", "group"' in refused.value.message.en
+
+
+def test_a_stolen_token_does_not_shut_its_owner_out(people_harness: PeopleHarness) -> None:
+    person = people_harness.person()
+    thief = people_harness.with_token(person, label="ci")
+    sessions = person.get("/sessions")["tokens"]
+    thief.do("DELETE", "/sessions", expect=403)
+    for session in sessions:
+        thief.do("DELETE", f"/tokens/{session['id']}", expect=403)
+    assert person.get("/whoami")["user"] == person.name, "still signed in"
+    person.do("DELETE", "/sessions")
+    thief.do("POST", "/logout")
+    thief.do("GET", "/whoami", expect=401)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from danlu.api.pages import BUILT
+from tests.support.parts import missing, need
+from tests.support.server import DanluServer
+from tests.web.harness import CLUSTER, WebHarness
+
+PICTURES = os.environ.get("DANLU_TEST_PICTURES")
+"""A folder that keeps a picture of every page the tests look at."""
+
+
+@pytest.fixture(scope="session")
+def pages() -> None:
+    if not (BUILT / "index.html").exists():
+        missing("The web pages", "make web")
+
+
+# Per module: while Playwright's synchronous API is open, its event loop counts as running in this
+# process, and asyncio tests of other modules could not start theirs.
+@pytest.fixture(scope="module")
+def browser(pages: None) -> Iterator[Browser]:
+    chromium = need("chromium")
+    with sync_playwright() as playwright:
+        # Root, as in containers, has no sandbox to enter.
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
+    server = DanluServer(tmp_path_factory.mktemp("web") / "data", CLUSTER)
+    server.start()
+    yield server
+    server.cleanup()
+
+
+@pytest.fixture
+def web(server: DanluServer, browser: Browser) -> Iterator[WebHarness]:
+    web = WebHarness(server, browser, Path(PICTURES) if PICTURES else None)
+    yield web
+    web.close()
+
+
+@pytest.fixture
+def page(web: WebHarness) -> Page:
+    return web.page()

@@ -1,0 +1,94 @@
+"""The list of jobs."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.api.harness import PATIENCE
+from tests.support.server import DanluServer
+from tests.web.axe import serious
+from tests.web.harness import CLUSTER, WebHarness
+
+WORDS = {"en": ("Stop", "4 jobs chosen", "elements"), "zh": ("停止", "已选 4 个任务", "个元素")}
+
+
+@pytest.mark.parametrize(("lang", "theme"), [("en", "light"), ("zh", "dark")])
+def test_what_runs_is_first_arrays_are_folded_and_many_are_stopped_at_once(
+    web: WebHarness, lang: str, theme: str
+) -> None:
+    stop, chosen, elements = WORDS[lang]
+    boss, alice = web.people.person(), web.people.person()
+    web.people.admin.do("PATCH", f"/users/{boss.name}", {"role": "admin"})
+    running = web.run(alice, name="runs", gpus=1)
+    web.harness.wait(web.queue(alice, name="over", command="true"))
+    web.queue(alice, name="grid", array="0-2", held=True)
+    page = web.sign_in(web.page(lang, theme), boss.name, "/jobs?owner=all")
+    rows = page.locator("tbody tr")
+    expect(rows.first).to_contain_text("runs")
+    order = [row.split("\n")[0] for row in page.locator("tbody td.name").all_inner_texts()]
+    at = {
+        name: next(i for i, one in enumerate(order) if one.startswith(name))
+        for name in ("runs", "grid", "over")
+    }
+    assert at["runs"] < at["grid"] < at["over"]
+    grid = page.get_by_role("row", name=re.compile(r"grid-\d"))
+    expect(grid).to_have_count(1)
+    expect(grid).to_contain_text(f"3 {elements}")
+    grid.get_by_role("checkbox").check()
+    page.get_by_role("row", name=re.compile("runs")).get_by_role("checkbox").check()
+    expect(page.locator(".bulk")).to_contain_text(chosen)
+    assert serious(page) == []
+    web.picture(page, f"jobs-bulk-{lang}-{theme}")
+    page.locator(".bulk").get_by_role("button", name=stop).click()
+    page.get_by_role("dialog").get_by_role("button", name=stop, exact=True).click()
+    expect(page.locator(".bulk")).to_have_count(0)
+    web.harness.until(running, "stopped")
+    expect(page.get_by_role("row", name=re.compile("over")).get_by_role("checkbox")).to_have_count(
+        0
+    )
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_jobs_are_turned_page_by_page(browser: Browser, tmp_path: Path) -> None:
+    server = DanluServer(tmp_path / "data", CLUSTER).start()
+    web = WebHarness(server, browser, None)
+    try:
+        alice = web.people.person()
+        job = web.queue(alice, name="many", command="true")
+        web.harness.wait(job)
+        server.stop()
+        multiply(server, job["id"], 100_000)
+        server.start()
+        page = web.sign_in(web.page(), alice.name, "/jobs")
+        rows = page.locator("tbody tr")
+        expect(rows).to_have_count(50)
+        for count in (100, 150, 200):
+            page.get_by_role("button", name="Older jobs").click()
+            expect(rows).to_have_count(count)
+        names = page.locator("tbody td.name a").all_inner_texts()
+        assert names == [f"many-{number}" for number in range(100_001, 99_801, -1)]
+        page.get_by_role("searchbox").fill("no-such-job")
+        expect(page).to_have_url(re.compile("text=no-such-job"))
+        expect(page.locator(".empty")).to_be_visible()
+    finally:
+        web.close()
+        server.cleanup()
+
+
+def multiply(server: DanluServer, id: str, count: int) -> None:
+    """Copies of an ended job, straight into the database."""
+    with closing(sqlite3.connect(server.data / "danlu.db", timeout=PATIENCE)) as db, db:
+        names = [row[1] for row in db.execute("PRAGMA table_info(jobs)")]
+        values = {"seq": "j.seq + n", "id": "j.id || n", "number": "n + 1"}
+        chosen = ", ".join(values.get(name, f'j."{name}"') for name in names)
+        db.execute(
+            f"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {count}) "
+            f"INSERT INTO jobs SELECT {chosen} FROM c, jobs j WHERE j.id = ?",
+            (id,),
+        )

@@ -1,0 +1,45 @@
+"""A cluster of 1,600 GPUs: one picture that can be read, walked and added up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.support.server import DanluServer
+from tests.web.conftest import PICTURES
+from tests.web.harness import WebHarness
+
+MODELS = {"a800": (96, "A800"), "rtx": (72, "RTX4090"), "v": (32, "V100")}
+LARGE = "[server]\ncircle_of_trust = true\n" + "".join(
+    f'[[nodes]]\nname = "{stem}-{number:02}"\ncpus = 64\nmemory = "512G"\ngpus = "8:{model}"\n'
+    for stem, (count, model) in MODELS.items()
+    for number in range(1, count + 1)
+)
+
+
+@pytest.mark.slow
+def test_the_map_of_many_gpus(browser: Browser, tmp_path: Path) -> None:
+    server = DanluServer(tmp_path / "data", LARGE).start()
+    web = WebHarness(server, browser, Path(PICTURES) if PICTURES else None)
+    try:
+        alice, bob = web.people.person(), web.people.person()
+        for who, gpus in ((alice, 8), (bob, 5), (bob, 8), (alice, 2)):
+            web.run(who, name="some", gpus=gpus)
+        page = web.sign_in(web.page(), alice.name)
+        expect(page.locator(".small-map canvas")).to_have_count(3)
+        expect(page.locator("[data-figure=free]")).to_contain_text("1577/ 1600")
+        expect(page.locator("[data-twin] tbody tr")).to_have_count(200)
+        page.locator(".small-map .canvas").first.focus()
+        page.keyboard.press("Shift+ArrowRight")
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(".ring")).to_be_visible()
+        expect(page.locator(".tip")).to_contain_text("a800-02")
+        web.picture(page, "map-1600")
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        web.picture(page, "map-1600-390")
+    finally:
+        web.close()
+        server.cleanup()

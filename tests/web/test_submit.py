@@ -1,0 +1,109 @@
+"""Submitting in the browser: form, YAML and pasted files are one job, judged while typing."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.web.harness import WebHarness
+
+OPENPAI = """
+protocolVersion: 2
+name: mnist_pai
+type: job
+prerequisites:
+  - type: dockerimage
+    uri: 'python:3.11'
+    name: docker_image_0
+taskRoles:
+  worker:
+    instances: 2
+    dockerImage: docker_image_0
+    resourcePerInstance: {gpu: 1, cpu: 2, memoryMB: 2048}
+    commands: [python train.py]
+"""
+
+
+def yaml_of(page: Page) -> str:
+    return page.get_by_label("YAML").input_value()
+
+
+def test_from_signing_up_to_a_finished_job(web: WebHarness) -> None:
+    code = web.people.admin.do("POST", "/invites", {})["code"]
+    name = web.people.name("new")
+    page = web.page()
+    page.goto(f"{web.server.url}/sign-up?code={code}")
+    page.locator("input[name=user]").fill(name)
+    page.locator("input[name=password]").fill("a password of many words")
+    page.locator("button.primary").click()
+    expect(page.get_by_role("status")).to_contain_text("The account is there")
+    page.get_by_role("link", name="Back to signing in").click()
+    web.sign_in(page, name, "/submit", "a password of many words")
+    page.locator("textarea[name=command]").fill("echo it ran in the browser")
+    page.get_by_role("button", name=re.compile("^2 GPUs")).click()
+    expect(page.locator(".verdict.go .sentence")).to_contain_text("Starts now")
+    expect(page.locator(".mini-row i.mine")).to_have_count(2)
+    assert "gpus: 2" in yaml_of(page)
+    web.picture(page, "submit-now")
+    page.get_by_role("button", name="Start").first.click()
+    expect(page.locator(".end-card.succeeded")).to_be_visible()
+    expect(page.locator(".lines")).to_contain_text("it ran in the browser")
+
+
+def test_what_can_never_run_is_said_and_cannot_be_sent(web: WebHarness) -> None:
+    page = web.sign_in(web.page("zh", "light"), web.people.person().name, "/submit")
+    page.get_by_label("YAML").fill("command: python train.py\ngpus: 8\n")
+    expect(page.locator(".verdict.bad .sentence")).to_contain_text("8 卡")
+    expect(page.locator("button.primary").first).to_be_disabled()
+    expect(page.locator(".counts button[aria-pressed=true]")).to_have_text("8")
+    web.picture(page, "submit-never")
+    page.get_by_label("YAML").fill("command: python train.py\ngpuz: 1\n")
+    expect(page.locator(".verdict.bad")).to_contain_text("gpuz")
+
+
+def test_when_all_is_taken_the_verdict_tells_the_time_and_a_change_that_helps(
+    web: WebHarness,
+) -> None:
+    alice, bob = web.people.person(), web.people.person()
+    for _ in range(4):
+        web.run(bob, name="long", gpus=4, time_limit="2h")
+    page = web.sign_in(web.page(), alice.name, "/submit")
+    page.get_by_label("YAML").fill(
+        "name: mine\ncommand: sleep 1000\ncpus: 1\nmemory: 1G\ngpus: 2\n"
+    )
+    expect(page.locator(".verdict.wait .sentence")).to_contain_text(f"after {bob.name}/long")
+    web.picture(page, "submit-later")
+    page.locator(".verdict .what-if", has_text="1 GPU").first.click()
+    expect(page.locator(".verdict.go")).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    web.picture(page, "submit-390")
+
+
+def test_a_pasted_openpai_file_is_recognised_and_told_line_by_line(web: WebHarness) -> None:
+    page = web.sign_in(web.page(), web.people.person().name, "/submit")
+    page.get_by_role("button", name="Paste anything").click()
+    dialog = page.get_by_role("dialog")
+    dialog.locator("textarea").fill(OPENPAI)
+    dialog.get_by_role("button", name="Read it").click()
+    expect(dialog).to_contain_text(re.compile("openpai", re.IGNORECASE))
+    dialog.get_by_role("button", name="Use it").click()
+    assert "mnist_pai" in yaml_of(page)
+
+
+def test_the_list_finds_folds_and_opens(web: WebHarness) -> None:
+    alice = web.people.person()
+    web.queue(alice, name="sweep", command="echo $DANLU_ARRAY_INDEX", array="0-3", held=True)
+    web.queue(alice, name="other", held=True)
+    page = web.sign_in(web.page(), alice.name, "/jobs")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    expect(page.locator("tbody")).to_contain_text("4 elements")
+    page.get_by_role("button", name=re.compile("4 elements")).click()
+    expect(page.locator("tbody tr")).to_have_count(5)
+    web.picture(page, "jobs")
+    page.get_by_role("searchbox").fill("other")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page).to_have_url(re.compile("text=other"))
+    page.get_by_role("link", name="other-1").click()
+    expect(page.locator("h1")).to_have_text(f"{alice.name}/other-1")

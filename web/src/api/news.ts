@@ -1,0 +1,49 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { stream, type Happening } from "./stream";
+
+const TOGETHER = 700; // milliseconds: a wave of events is one look at the server
+
+/** Looks again at what an event may have changed. One for the whole page. */
+export function useNews(): void {
+  const queries = useQueryClient();
+  useEffect(() => {
+    let jobs = new Set<string>();
+    let all = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const flush = () => {
+      timer = undefined;
+      void queries.invalidateQueries({ queryKey: ["cluster"] });
+      void queries.invalidateQueries({ queryKey: ["waiting"] });
+      void queries.invalidateQueries({ queryKey: ["quotas"] });
+      void queries.invalidateQueries({ queryKey: ["why"] });
+      if (jobs.size > 0 || all) void queries.invalidateQueries({ queryKey: ["jobs"] });
+      if (all) void queries.invalidateQueries({ queryKey: ["job"] });
+      else jobs.forEach((id) => void queries.invalidateQueries({ queryKey: ["job", id] }));
+      jobs = new Set();
+      all = false;
+    };
+    const hear = (happening: Happening | null) => {
+      if (happening?.job) {
+        jobs.add(happening.job.id);
+        jobs.add(happening.job.ref);
+      }
+      timer ??= setTimeout(flush, TOGETHER);
+    };
+    let seen = stream.look().status;
+    const back = stream.subscribe(() => {
+      const now = stream.look().status;
+      if (now === "live" && seen === "away") {
+        all = true; // what was missed while it was away
+        hear(null);
+      }
+      seen = now;
+    });
+    const off = stream.onHappening(hear);
+    return () => {
+      off();
+      back();
+      clearTimeout(timer);
+    };
+  }, [queries]);
+}

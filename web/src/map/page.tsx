@@ -1,0 +1,158 @@
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { Link, useSearchParams } from "react-router";
+import { useMe } from "../api/session";
+import { useLive } from "../api/stream";
+import { isShortcut } from "../frame/keys";
+import { useWords } from "../i18n";
+import { Plus, Screen } from "../ui/icons";
+import { NodeDetail } from "./detail";
+import "./map.css";
+import { Mark } from "./mark";
+import { picture as pictureOf, type Cell, type Kind } from "./model";
+import { Rows } from "./rows";
+import { Mine, NextLine, Queue } from "./side";
+import { SmallMap } from "./small";
+import { Strip } from "./strip";
+import { TellMe } from "./tell";
+import { Tip, type Pointed } from "./tip";
+import { Twin } from "./twin";
+
+const MOST_IN_DOM = 160;
+
+export function MapPage() {
+  const words = useWords();
+  const me = useMe();
+  const live = useLive();
+  const [address, setAddress] = useSearchParams();
+  const [pointed, setPointed] = useState<Pointed | null>(null);
+  const nodes = live.nodes;
+  const picture = useMemo(() => (nodes === null ? null : pictureOf(nodes, live.usage, me.user)), [nodes, live.usage, me.user]);
+  const fits = Number(address.get("fits")) || null;
+  const table = address.has("table");
+  const wall = address.has("wall");
+  const opened = picture?.rows.find((row) => row.node.name === address.get("node"));
+
+  const set = useCallback(
+    (key: string, value: string | null) => {
+      // As it is now: two changes of one moment must not undo each other.
+      const next = new URLSearchParams(location.search);
+      if (value === null) next.delete(key);
+      else next.set(key, value);
+      setAddress(next, { replace: true });
+    },
+    [setAddress],
+  );
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (!isShortcut(event)) return;
+      if (/^[1-8]$/.test(event.key)) set("fits", String(fits) === event.key ? null : event.key);
+      else if (event.key === "Escape") set(wall ? "wall" : "fits", null);
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, [fits, wall, set]);
+  const hover = useCallback((cell: Cell | null, at: DOMRect | null) => setPointed(cell && at ? { cell, at } : null), []);
+  useEffect(() => {
+    document.title = picture === null ? words.name : `${picture.totals.free} / ${picture.totals.total} · ${words.name}`;
+  }, [picture, words]);
+
+  if (picture === null) return <Outline />;
+  const large = picture.totals.total <= MOST_IN_DOM;
+  const sizes = [1, 2, 4, 8].filter((n) => n <= picture.widest);
+  if (!sizes.includes(picture.widest) && picture.widest < 8) sizes.push(picture.widest);
+  return (
+    <div className={live.status === "away" ? "stale" : ""}>
+      <div className="page-head no-wall">
+        <h1>{words.map.title}</h1>
+        <div className="tools">
+          {picture.totals.total > 0 && (
+            <>
+              <span className="note" id="fits-label">{words.map.fits}</span>
+              <div className="segments" role="group" aria-labelledby="fits-label">
+                {sizes.map((n) => (
+                  <button key={n} aria-pressed={fits === n} aria-label={words.map.fitsLabel(n)} onClick={() => set("fits", fits === n ? null : String(n))}>
+                    {n}
+                  </button>
+                ))}
+              </div>
+              <div className="segments">
+                <button aria-pressed={table} onClick={() => set("table", table ? null : "1")}>{words.map.table}</button>
+              </div>
+              <TellMe count={fits ?? 1} picture={picture} />
+              <button className="button" title={words.map.wall} aria-label={words.map.wall} onClick={() => set("wall", "1")}>
+                <Screen />
+              </button>
+            </>
+          )}
+          <Link className="button primary" to="/submit">
+            <Plus />
+            {words.map.newJob}
+          </Link>
+        </div>
+      </div>
+      <Strip picture={picture} me={me.user} />
+      {picture.rows.length === 0 && <p className="empty">{words.map.noNodes}</p>}
+      {picture.rows.length > 0 && picture.totals.total === 0 && <p className="note">{words.map.noGpus}</p>}
+      {!large && <NextLine me={me.user} />}
+      <div className={large ? "board" : ""}>
+        <div>
+          {table && <Twin picture={picture} hidden={false} />}
+          {!table && large && (
+            <Rows picture={picture} me={me.user} fits={fits} person={null} onNode={(name) => set("node", name)} onHover={hover} />
+          )}
+          {!table && !large && (
+            <>
+              <Twin picture={picture} hidden />
+              <SmallMap picture={picture} fits={fits} onNode={(name) => set("node", name)} onHover={hover} />
+            </>
+          )}
+          {!table && <Legend picture={picture} />}
+        </div>
+        <div className="side">
+          {(large || picture.mine > 0) && <Mine me={me.user} picture={picture} />}
+          {large && <Queue me={me.user} />}
+        </div>
+      </div>
+      {wall && (
+        <Link className="hidden-text" to="/">{words.map.leaveWall}</Link>
+      )}
+      {pointed !== null && <Tip pointed={pointed} me={me.user} />}
+      {opened !== undefined && <NodeDetail row={opened} close={() => set("node", null)} />}
+    </div>
+  );
+}
+
+function Legend({ picture }: { picture: ReturnType<typeof pictureOf> }) {
+  const words = useWords().map.legend;
+  const there = new Set(picture.rows.flatMap((row) => row.cells.map((cell) => cell.kind)));
+  const kinds: Kind[] = ["mine", "others", "free", "reserved", "idle", "outside", "drained", "down", "silent"];
+  // What everybody must know is always there; what is rare only when it is on the map.
+  const shown = kinds.filter((kind, index) => index < 4 || there.has(kind));
+  return (
+    <div className="legend">
+      {shown.map((kind) => (
+        <span key={kind}>
+          <Mark kind={kind} />
+          {words[kind]}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+/** The known shape, before the values are there. */
+function Outline() {
+  const words = useWords();
+  return (
+    <div aria-busy="true">
+      <div className="page-head">
+        <h1>{words.map.title}</h1>
+      </div>
+      <section className="card figures" style={{ minHeight: 92 }} />
+      <div className="board">
+        <div className="card" style={{ minHeight: 420 }} />
+        <div className="card" style={{ minHeight: 240 }} />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,55 @@
+import { useWords } from "../i18n";
+import { amount, size } from "../ui/values";
+import { sum, type Picture, type Row } from "./model";
+
+/** The map as a table: what a screen reader walks through, and what some prefer to look at. */
+export function Twin({ picture, hidden }: { picture: Picture; hidden: boolean }) {
+  const words = useWords().map;
+  const { columns } = words;
+  const { totals } = picture;
+  return (
+    <div className={hidden ? "hidden-text" : "card scroll-x"}>
+      <table className="table" data-twin>
+        <caption className="hidden-text">
+          {words.sum(totals.free, totals.used, totals.reserved, totals.outside, totals.out, totals.total)}
+        </caption>
+        <thead>
+          <tr>
+            <th>{columns.node}</th>
+            <th>{columns.model}</th>
+            {[columns.total, columns.free, columns.used, columns.reserved, columns.outside, columns.out, columns.cpus, columns.memory].map((name) => (
+              <th className="num" key={name}>{name}</th>
+            ))}
+            <th>{columns.jobs}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {picture.rows.map((row) => (
+            <TwinRow key={row.node.name} row={row} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function TwinRow({ row }: { row: Row }) {
+  const totals = sum([row]);
+  const jobs = [...new Set(row.cells.flatMap((cell) => cell.gpu.jobs))];
+  const { node } = row;
+  return (
+    <tr>
+      <th scope="row">{node.name}</th>
+      <td>{row.model}</td>
+      <td className="num">{totals.total}</td>
+      <td className="num">{amount(totals.free)}</td>
+      <td className="num">{amount(totals.used)}</td>
+      <td className="num">{amount(totals.reserved)}</td>
+      <td className="num">{amount(totals.outside)}</td>
+      <td className="num">{amount(totals.out)}</td>
+      <td className="num">{`${amount(node.cpus_free)} / ${amount(node.cpus)}`}</td>
+      <td className="num">{`${size(node.memory_free)} / ${size(node.memory)}`}</td>
+      <td>{jobs.join(", ")}</td>
+    </tr>
+  );
+}

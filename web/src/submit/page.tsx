@@ -1,0 +1,251 @@
+import { keepPreviousData, useMutation, useQueries, useQuery } from "@tanstack/react-query";
+import { useEffect, useMemo, useState } from "react";
+import { useNavigate, useSearchParams } from "react-router";
+import { authorised } from "../api/auth";
+import { api, got, Refusal, refusalOf, type Schemas } from "../api/client";
+import { useMe } from "../api/session";
+import { useLive } from "../api/stream";
+import { useLanguage, useSaid, useWords } from "../i18n";
+import "../job/why.css";
+import { Cross } from "../ui/icons";
+import { Problem, useProblem } from "../ui/problem";
+import { refPath } from "../ui/values";
+import { BLANK, changed, fieldsOf, type Fields } from "./draft";
+import { Paste } from "./paste";
+import "./submit.css";
+import { toneOf, useHeadline, Verdict } from "./verdict";
+
+type Submitted = Schemas["Submitted"];
+const PAUSE = 150; // milliseconds after the last key
+
+async function post(text: string, dry: boolean): Promise<Submitted> {
+  const headers = new Headers({ "Content-Type": "application/yaml" });
+  authorised(headers, "POST");
+  const answer = await fetch(`/danlu/v1/jobs${dry ? "?dry_run=true" : ""}`, { method: "POST", headers, body: text });
+  if (!answer.ok) throw await refusalOf(answer);
+  return (await answer.json()) as Submitted;
+}
+
+function useVerdict(text: string) {
+  return useQuery({
+    queryKey: ["verdict", text],
+    queryFn: () => post(text, true),
+    enabled: text.trim() !== "",
+    placeholderData: keepPreviousData,
+    retry: false,
+    staleTime: 3_000,
+    refetchInterval: 20_000,
+  });
+}
+
+export default function SubmitPage() {
+  const [address] = useSearchParams();
+  const clone = address.get("clone");
+  const change = address.get("change");
+  const asked = useQuery({
+    queryKey: ["spec", clone],
+    queryFn: async () =>
+      (await api.GET("/danlu/v1/jobs/{ref}/spec", { params: { path: { ref: clone ?? "" } }, parseAs: "text" })).data as unknown as string,
+    enabled: clone !== null,
+    staleTime: Infinity,
+  });
+  if (clone === null) return <Editor start={BLANK} />;
+  if (asked.error !== null) return <Problem error={asked.error} />;
+  if (asked.data === undefined) return <div aria-busy="true" className="card" style={{ minHeight: 400 }} />;
+  const start = change === null ? asked.data : changed(asked.data, JSON.parse(change) as Record<string, unknown>);
+  return <Editor key={`${clone} ${change}`} start={start} />;
+}
+
+function Editor({ start }: { start: string }) {
+  const words = useWords();
+  const { lang } = useLanguage();
+  const said = useSaid();
+  const problem = useProblem();
+  const headline = useHeadline();
+  const navigate = useNavigate();
+  const [text, setText] = useState(start);
+  const [settled, setSettled] = useState(start);
+  const [pasting, setPasting] = useState(false);
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), PAUSE);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const verdict = useVerdict(settled);
+  const fields = useMemo(() => fieldsOf(text), [text]);
+  const set = (key: keyof Fields) => (value: unknown) => setText(changed(text, { [key]: value }));
+  const preview = verdict.error === null ? verdict.data?.previews[0] : undefined;
+  const tone = preview === undefined ? null : toneOf(preview.why);
+  const going = useMutation({
+    mutationFn: () => post(text, false),
+    onSuccess: (answer) => answer.jobs[0] && navigate(`/jobs/${refPath(answer.jobs[0].ref)}`),
+  });
+  const able = preview !== undefined && tone !== "bad" && !going.isPending;
+  const button = tone === "go" ? words.submit.start : words.submit.queue;
+  const submit = () => able && going.mutate();
+  const copy = async () => {
+    await navigator.clipboard?.writeText(`danlu submit - <<'END'\n${text.endsWith("\n") ? text : `${text}\n`}END\n`);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 2000);
+  };
+  const refused = verdict.error instanceof Refusal ? verdict.error : null;
+  const mistakes = (refused?.details ?? []).map((detail) => ({ ...detail, said: lang === "zh" ? detail.message_zh : detail.message_en }));
+  return (
+    <div onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && submit()}>
+      <div className="page-head">
+        <h1>{words.submit.title}</h1>
+        <div className="tools">
+          <Repeat use={setText} />
+          <button className="button" onClick={() => setPasting(true)}>{words.submit.paste}</button>
+        </div>
+      </div>
+      <div className="submit">
+        <div className="card">
+          <div className="body">
+            {fields === null ? (
+              <p className="note">{words.submit.noForm}</p>
+            ) : (
+              <div className="form-grid">
+                <Text label={words.submit.name} value={fields.name} set={set("name")} mono />
+                <Text label={words.submit.image} value={fields.image} set={set("image")} mono hint={words.submit.imageHint} />
+                <label className="field wide">
+                  <span>{words.submit.command}</span>
+                  <textarea className="input mono" name="command" rows={3} value={fields.command} onChange={(event) => set("command")(event.target.value)} />
+                </label>
+                <Counts text={settled} fields={fields} set={set("gpus")} />
+                <Models value={fields.model} set={set("model")} />
+                <Text label={words.submit.count} value={fields.count} set={set("count")} hint="1" />
+                <Text label={words.submit.cpus} value={fields.cpus} set={set("cpus")} hint={words.submit.follows} />
+                <Text label={words.submit.memory} value={fields.memory} set={set("memory")} hint={words.submit.follows} />
+                <Text label={words.submit.shm} value={fields.shm} set={set("shm")} hint={words.submit.shmHint} />
+                <Text label={words.submit.limit} value={fields.time_limit} set={set("time_limit")} hint="12h" />
+              </div>
+            )}
+          </div>
+        </div>
+        <div className="right stack">
+          {refused !== null ? (
+            <section className="card verdict bad" role="status">
+              <Cross size={20} />
+              <div className="grow">
+                <p className="sentence">{mistakes.length > 0 ? mistakes[0]?.said : lang === "zh" ? refused.zh : refused.en}</p>
+                <ul className="problems">
+                  {mistakes.map((detail, index) => (
+                    <li key={index}>
+                      {index > 0 && detail.said}
+                      {detail.line != null && <span className="note"> · {words.submit.line(detail.line)}</span>}
+                    </li>
+                  ))}
+                </ul>
+              </div>
+            </section>
+          ) : preview !== undefined ? (
+            <Verdict preview={preview} stale={verdict.isPlaceholderData} apply={(change) => setText(changed(text, change))} />
+          ) : (
+            <section className="card verdict" aria-busy="true">{words.submit.checking}</section>
+          )}
+          <div className="row wrap">
+            <button className="button primary" disabled={!able} onClick={submit}>
+              {button} <span className="kbd">Ctrl ↵</span>
+            </button>
+            <button className="button" onClick={() => void copy()}>{copied ? words.submit.copied : words.submit.copy}</button>
+          </div>
+          {going.error !== null && <p className="problem" role="alert">{problem(going.error)}</p>}
+          {(verdict.data?.notes ?? []).length > 0 && refused === null && (
+            <ul className="note">
+              {verdict.data?.notes.slice(0, 20).map((note, index) => <li key={index}>{said(note)}</li>)}
+            </ul>
+          )}
+          <section className="card yaml-card">
+            <div className="head">
+              <h2>YAML</h2>
+              <span className="note">{words.submit.same}</span>
+            </div>
+            <textarea className="yaml" aria-label="YAML" spellCheck={false} value={text} onChange={(event) => setText(event.target.value)} rows={Math.min(24, text.split("\n").length + 1)} />
+          </section>
+        </div>
+      </div>
+      <div className="submit-bar">
+        <span className="grow cut">{preview === undefined ? words.submit.checking : headline(preview.why)}</span>
+        <button className="button primary" disabled={!able} onClick={submit}>{button}</button>
+      </div>
+      {pasting && <Paste close={() => setPasting(false)} use={setText} />}
+    </div>
+  );
+}
+
+function Text({ label, value, set, hint, mono }: { label: string; value: string; set: (value: string) => void; hint?: string; mono?: boolean }) {
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <input className={`input ${mono ? "mono" : ""}`} value={value} placeholder={hint} onChange={(event) => set(event.target.value)} />
+    </label>
+  );
+}
+
+function Models({ value, set }: { value: string; set: (value: string) => void }) {
+  const words = useWords().submit;
+  const nodes = useLive().nodes;
+  const models = [...new Set([...(nodes?.values() ?? [])].flatMap((node) => node.gpus.map((gpu) => gpu.model)))].sort();
+  if (value !== "" && !models.includes(value)) models.push(value);
+  return (
+    <label className="field">
+      <span>{words.model}</span>
+      <select className="input" value={value} onChange={(event) => set(event.target.value)}>
+        <option value="">{words.anyModel}</option>
+        {models.map((model) => <option key={model}>{model}</option>)}
+      </select>
+    </label>
+  );
+}
+
+/** Each number of GPUs with its verdict, so that the best is seen before it is tried. */
+function Counts({ text, fields, set }: { text: string; fields: Fields; set: (value: number) => void }) {
+  const words = useWords();
+  const nodes = useLive().nodes;
+  const widest = Math.max(1, ...[...(nodes?.values() ?? [])].map((node) => node.gpus.length));
+  const choices = [...new Set([0, 1, 2, 3, 4, widest, 8])].filter((count) => count <= Math.max(widest, 8)).sort((a, b) => a - b).slice(0, 8);
+  const tried = useQueries({
+    queries: choices.map((count) => {
+      const body = changed(text, { gpus: count });
+      return { queryKey: ["verdict", body], queryFn: () => post(body, true), retry: false, staleTime: 15_000, placeholderData: keepPreviousData };
+    }),
+  });
+  return (
+    <div className="field wide" role="group" aria-label={words.submit.gpus}>
+      <div className="row">
+        <span className="label grow">{words.submit.gpus}</span>
+        <span className="note">{words.submit.marks}</span>
+      </div>
+      <div className="counts">
+        {choices.map((count, index) => {
+          const why = tried[index]?.data?.previews[0]?.why;
+          const tone = tried[index]?.error ? "bad" : why === undefined ? "" : toneOf(why);
+          const mark = tone === "go" ? words.submit.now : tone === "wait" ? words.submit.later : tone === "bad" ? words.submit.never : "";
+          return (
+            <button key={count} type="button" aria-pressed={fields.gpus === count} aria-label={`${words.gpus(count)} ${mark}`} onClick={() => set(count)}>
+              {count}
+              <i className={tone}>{tone === "bad" && <Cross size={10} />}</i>
+            </button>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function Repeat({ use }: { use: (text: string) => void }) {
+  const words = useWords().submit;
+  const me = useMe().user;
+  const last = useQuery({
+    queryKey: ["jobs", "last", me],
+    queryFn: () => got(api.GET("/danlu/v1/jobs", { params: { query: { owner: me, limit: 1 } } })),
+  });
+  const job = last.data?.jobs[0];
+  if (job === undefined) return null;
+  const repeat = async () => {
+    const answer = await api.GET("/danlu/v1/jobs/{ref}/spec", { params: { path: { ref: job.id } }, parseAs: "text" });
+    use(answer.data as unknown as string);
+  };
+  return <button className="button" title={job.ref} onClick={() => void repeat()}>{words.repeat}</button>;
+}

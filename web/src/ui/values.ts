@@ -1,0 +1,42 @@
+/** 7, 7.5, 7.25: whole where it is whole. */
+export function amount(value: number): string {
+  return String(Math.round(value * 100) / 100);
+}
+
+const UNITS = ["B", "KB", "MB", "GB", "TB"];
+
+/** As people say sizes: 24 GB, 1.5 TB; powers of 1024. */
+export function size(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1000 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${value < 10 && unit > 0 ? Math.round(value * 10) / 10 : Math.round(value)} ${UNITS[unit]}`;
+}
+
+/** 0, 1, 2, 5 as 0–2, 5. */
+export function ranges(indexes: readonly number[]): string {
+  const runs: [number, number][] = [];
+  for (const index of [...indexes].sort((a, b) => a - b)) {
+    const last = runs.at(-1);
+    if (last !== undefined && index === last[1] + 1) last[1] = index;
+    else runs.push([index, index]);
+  }
+  return runs.map(([a, b]) => (a === b ? `${a}` : `${a}–${b}`)).join(", ");
+}
+
+/** alice/mnist-3 as the address of its page and of the API. */
+export function refPath(ref: string): string {
+  return encodeURIComponent(ref.replace("/", "~"));
+}
+
+export function nameOf(ref: string): string {
+  return ref.slice(ref.indexOf("/") + 1);
+}
+
+/** At most 27 characters; the whole belongs into a tooltip. */
+export function short(name: string, most = 27): string {
+  return name.length > most ? `${name.slice(0, most - 1)}…` : name;
+}
