@@ -14,8 +14,9 @@ from danlu.sched.api import CauseKind
 from danlu.sched.explain.words import sentence
 from danlu.spec.job import GpuRequest, Resources
 from danlu.spec.states import Reason
+from danlu.store.events import events_of
 from danlu.store.rows import AttemptRow, JobRow
-from tests.control.harness import Harness
+from tests.control.harness import PATIENCE, Harness
 from tests.engines.harness import argv, attempt_id, eventually
 from tests.engines.queueing import WAITS, BatchSystem, Entry, QueueingEngine
 
@@ -43,6 +44,10 @@ class QueueingHarness(Harness):
     async def attempt(self, job: JobRow) -> AttemptRow:
         """As it is on disk."""
         return (await self.lookup.attempts(job.id))[-1]
+
+    async def events(self, job: JobRow) -> list[str]:
+        found = await self.store.read(lambda tx: events_of(tx, job.id))
+        return [event.kind for event in found]
 
     def why(self, job: JobRow) -> str:
         return sentence(self.controller.planner.explain(job.id)).en
@@ -96,6 +101,45 @@ async def test_an_engine_that_places_is_told_no_places_and_tells_them(
     await harness.restart()
     assert (await harness.look(job)).state == "running"
     assert harness.controller.context.ledger.gpu_holders().keys() == held.keys()
+
+
+async def test_a_gang_that_starts_in_stages_gets_the_nodes_of_all_its_tasks(
+    harness: QueueingHarness,
+) -> None:
+    harness.system.staged = True
+    job = await harness.submit(command="sleep 1000", gpus=2, count=2)
+    await harness.until(job, "running")
+    found = [(place.node, place.gpus) for place in (await harness.attempt(job)).places]
+    assert found == [("q1", (0, 1)), ("", ())]
+    await harness.system.start_rest()
+    await _placed(harness, job)
+    held = harness.controller.context.ledger.gpu_holders()
+    assert {gpu: len(holds) for gpu, holds in held.items()} == {("q1", i): 1 for i in range(4)}
+    kinds = [kind for kind in await harness.events(job) if kind != "pending"]  # if it waited
+    assert kinds == ["submitted", "admitted", "placed", "started", "placed"]
+
+
+async def test_a_gang_that_starts_in_stages_across_a_restart_gets_all_its_nodes(
+    harness: QueueingHarness,
+) -> None:
+    harness.system.staged = True
+    job = await harness.submit(command="sleep 1000", gpus=2, count=2)
+    await harness.until(job, "running")
+    await harness.close()
+    await harness.system.start_rest()
+    await harness.open()
+    await _placed(harness, job)
+
+
+async def _placed(harness: QueueingHarness, job: JobRow) -> None:
+    """Waits until all nodes of a gang of two are on disk."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            places = (await harness.attempt(job)).places
+            if all(place.node for place in places):
+                break
+            await asyncio.sleep(0.02)
+    assert [(place.node, place.gpus) for place in places] == [("q1", (0, 1)), ("q1", (2, 3))]
 
 
 async def test_a_queue_that_the_engine_places_gets_all_that_limits_allow(
@@ -230,6 +274,23 @@ async def test_what_waits_in_the_engines_queue_is_found_there_after_a_restart(
     await asyncio.sleep(A_WHILE)
     assert (await harness.look(job)).state == "queued"
     assert (await harness.attempt(job)).handle == entry.handle
+    harness.system.release()
+    ended = await harness.ended(job)
+    assert (ended.state, ended.attempt) == ("succeeded", 1)
+    assert len(harness.system.submissions) == 1
+
+
+async def test_what_is_starting_for_long_is_found_there_after_a_restart(
+    harness: QueueingHarness,
+) -> None:
+    harness.system.held = harness.system.pulls = True
+    job = await harness.submit(command="true")
+    entry = await harness.submitted(job)
+    starting = await harness.until(job, "starting")
+    assert starting.started_at is None
+    assert (await harness.attempt(job)).handle == entry.handle
+    assert "pending" not in await harness.events(job)
+    await harness.restart()
     harness.system.release()
     ended = await harness.ended(job)
     assert (ended.state, ended.attempt) == ("succeeded", 1)

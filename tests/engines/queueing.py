@@ -71,6 +71,8 @@ class BatchSystem:
     data: Path
     nodes: tuple[NodeConfig, ...] = NODES
     held: bool = False  # nothing starts
+    pulls: bool = False  # what was submitted is starting at once, as while an image is pulled
+    staged: bool = False  # of a gang only the first task starts
     away: bool = False  # nobody answers
     blind: bool = False  # it answers, but cannot say yet what there is
     forgets: bool = False  # what has ended is gone at once
@@ -124,7 +126,7 @@ class BatchSystem:
         if launch.epoch < self._epoch:
             raise Refused(f"epoch {launch.epoch} is older than {self._epoch}")
         self._epoch = launch.epoch
-        waits = TaskSeen(0, Phase.PENDING, detail=WAITS)
+        waits = TaskSeen(0, Phase.STARTING if self.pulls else Phase.PENDING, detail=WAITS)
         tasks = tuple(replace(waits, task=task.index) for task in launch.tasks)
         entry = Entry(f"q{next(self._numbers)}", launch, tasks)
         self.entries[entry.handle] = entry
@@ -160,6 +162,11 @@ class BatchSystem:
         """From now on what waits may start."""
         self.held = False
         self._dispatch()
+
+    async def start_rest(self) -> None:
+        """Lets the other tasks of gangs start, too."""
+        self.staged = False
+        self._take_all(await self.runner.observe(None))
 
     def look(
         self, since: int | None, known: Mapping[str, str]
@@ -255,7 +262,9 @@ class BatchSystem:
     def _take(self, entry: Entry, seen: Seen) -> None:
         places = entry.places
         entry.tasks = tuple(
-            replace(task, gpus=places[task.task].gpus, ports=places[task.task].ports)
+            TaskSeen(task.task, Phase.STARTING)
+            if self.staged and task.task and task.phase is Phase.RUNNING
+            else replace(task, gpus=places[task.task].gpus, ports=places[task.task].ports)
             for task in seen.tasks
         )
         if entry.ended and self.forgets:

@@ -63,7 +63,7 @@ class Attempts:
             installation=context.installation,
         )
         job.attempt, job.seen, job.stage = attempt, None, Stage.PLACED
-        job.unknown_since, job.handle_kept = None, False
+        job.unknown_since, job.handle_kept, job.pending_noted = None, False, False
         job.row.attempt = attempt.number
         job.row.state = attempt.state
         self.occupy(job, attempt)

@@ -31,7 +31,7 @@ from danlu.engines.api import NodeInfo
 from danlu.sched.api import Policy, Snapshot
 from danlu.spec.codec import from_values
 from danlu.spec.defaults import Defaults
-from danlu.spec.states import Reason, meaning
+from danlu.spec.states import Reason, State, meaning
 from danlu.store import attempts as attempt_store
 from danlu.store import jobs as job_store
 from danlu.store import rules as rule_store
@@ -125,6 +125,7 @@ class Controller:
                 continue
             job.attempt = current
             job.handle_kept = bool(current.handle)
+            job.pending_noted = job.handle_kept and current.state is State.QUEUED
             if current.started_at is not None:
                 job.move(Stage.RUNNING)
             elif current.handle:

@@ -74,7 +74,7 @@ async def drive(
         context.notifier.post(job.id)
     if job.stage is Stage.RUNNING:
         runs(job)
-    tasks = await _watch(context, job, attempt)
+    tasks = await _watch(context, job, attempt, note)
     if note is not None:
         # If it is still waiting, the start is written together with the end.
         if job.unwritten:
@@ -82,6 +82,7 @@ async def drive(
             context.on_started(job)  # it may be retried, but nobody needs to wait for its start
         else:
             await note
+    _take_places(context, job, attempt, tasks)
     job.move(Stage.ENDED)
     return await _judge(context, job, attempt, tasks)
 
@@ -189,39 +190,72 @@ async def _begun(context: Context, job: LiveJob, attempt: AttemptRow) -> bool:
             if stage is not job.stage:
                 job.move(stage)
                 if stage is Stage.RUNNING:
-                    _take_places(context, job, attempt, seen)
+                    _take_places(context, job, attempt, seen.tasks)
                     return True
                 await _note_waiting(context, job, attempt, seen)
         await job.news.wait()
 
 
 async def _note_waiting(context: Context, job: LiveJob, attempt: AttemptRow, seen: Seen) -> None:
-    """Persists the handle, so that a restarted server finds it in the engine's queue."""
-    if job.stage is not Stage.PENDING or job.handle_kept:
-        return
-    attempt.handle = seen.handle
-    attempt.state = job.row.state = state_of(job.stage, attempt.stop is not None)
-    await context.persist(records.waiting(job.row, attempt, seen.tasks[0].detail, now()))
-    job.handle_kept = True
+    """Persists the handle, so that a restarted server finds it with the engine."""
+    attempt.handle = seen.handle or attempt.handle
+    before, state = job.row.state, state_of(job.stage, attempt.stop is not None)
+    attempt.state = job.row.state = state
+    words = None
+    if job.stage is Stage.PENDING and not job.pending_noted:
+        words = seen.tasks[0].detail
+    if words is None and state is before and (job.handle_kept or not attempt.handle):
+        return  # as with an engine that needs no handles: nothing new
+    await context.persist(records.waiting(job.row, attempt, words, now()))
+    job.handle_kept = bool(attempt.handle)
+    job.pending_noted = job.pending_noted or words is not None
     context.notifier.post(job.id)
 
 
-def _take_places(context: Context, job: LiveJob, attempt: AttemptRow, seen: Seen) -> None:
-    """Records where the engine placed it."""
+def _take_places(
+    context: Context, job: LiveJob, attempt: AttemptRow, tasks: tuple[TaskSeen, ...]
+) -> bool:
+    """Records where the engine placed it. Returns whether that is news."""
     if context.engine_of(job).placer is not Placer.ENGINE:
-        return
+        return False
     places = list(attempt.places)
-    for task in seen.tasks:
-        if task.node:
-            before = places[task.task]
+    for task in tasks:
+        before = places[task.task]
+        if task.node and not before.node:
             places[task.task] = replace(
                 before, node=task.node, gpus=task.gpus or before.gpus, ports=task.ports
             )
+    if tuple(places) == attempt.places:
+        return False
     attempt.places = tuple(places)
     if attempt.id in context.attempts:
         context.ledger.release(attempt.id)
         context.ledger.hold(attempt.id, job.id, job.shapes, attempt.places)
-    job.unwritten = [records.placed_event(job.row, attempt)]
+    at = None if attempt.started_at is None else now()
+    job.unwritten.append(records.placed_event(job.row, attempt, at))
+    return True
+
+
+async def _take_later_places(
+    context: Context,
+    job: LiveJob,
+    attempt: AttemptRow,
+    tasks: tuple[TaskSeen, ...],
+    note: asyncio.Task[None] | None,
+) -> None:
+    """Records the nodes of tasks that start after the first one of their gang."""
+    if all(place.node for place in attempt.places):
+        return
+    start_unwritten = bool(job.unwritten)
+    if not _take_places(context, job, attempt, tasks):
+        return
+    context.notifier.post(job.id)
+    if start_unwritten:
+        return  # written together with the start
+    news = job.take_unwritten()
+    if note is not None:
+        await note  # its write may still be in progress, with fewer places
+    await context.persist(records.placed(attempt, news))
 
 
 def _note_running(context: Context, job: LiveJob, attempt: AttemptRow) -> asyncio.Task[None]:
@@ -243,7 +277,9 @@ def _note_running(context: Context, job: LiveJob, attempt: AttemptRow) -> asynci
     return asyncio.create_task(note())
 
 
-async def _watch(context: Context, job: LiveJob, attempt: AttemptRow) -> tuple[TaskSeen, ...]:
+async def _watch(
+    context: Context, job: LiveJob, attempt: AttemptRow, note: asyncio.Task[None] | None
+) -> tuple[TaskSeen, ...]:
     """Waits until every task has ended, stopping the rest once the outcome is decided."""
     gang_stopped = False
     while True:
@@ -255,6 +291,7 @@ async def _watch(context: Context, job: LiveJob, attempt: AttemptRow) -> tuple[T
             if not gang_stopped and ruling(seen.tasks, job.spec) is not None:
                 gang_stopped = True
                 await _stop(context, job, attempt, job.spec.grace)
+            await _take_later_places(context, job, attempt, seen.tasks, note)
         await job.news.wait()
 
 

@@ -27,6 +27,7 @@ class LiveJob:
     stage: Stage = Stage.PLACED  # of the attempt
     unknown_since: float | None = None  # the engine does not report its attempt
     handle_kept: bool = False  # on disk, so that a restarted server finds it
+    pending_noted: bool = False  # the event is on disk
     doing: Text = EMPTY  # progress of a slow step, such as an image pull
     unwritten: list[EventRow] = field(default_factory=list)  # written with its next commit
     ending: bool = False  # its last commit is in progress

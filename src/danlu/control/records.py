@@ -23,9 +23,10 @@ SYSTEM = "danlu"
 Op = Callable[[Tx], None]
 
 
-def placed_event(row: JobRow, attempt: AttemptRow) -> EventRow:
-    data = {"attempt": attempt.number, "places": attempt.places}
-    return EventRow(row.id, attempt.created_at, "placed", SYSTEM, data)
+def placed_event(row: JobRow, attempt: AttemptRow, at: float | None = None) -> EventRow:
+    places = tuple(place for place in attempt.places if place.node)  # the engine may place more
+    data = {"attempt": attempt.number, "places": places}
+    return EventRow(row.id, attempt.created_at if at is None else at, "placed", SYSTEM, data)
 
 
 def begun_event(row: JobRow, attempt: AttemptRow) -> EventRow:
@@ -51,16 +52,29 @@ def running_event(row: JobRow, attempt: AttemptRow, at: float) -> EventRow:
     return EventRow(row.id, at, "started", SYSTEM, {"attempt": attempt.number})
 
 
-def waiting(row: JobRow, attempt: AttemptRow, words: str, at: float) -> Op:
-    """Records that it is in the engine's own queue."""
+def waiting(row: JobRow, attempt: AttemptRow, words: str | None, at: float) -> Op:
+    """Records that the engine has it. `words`: why it is in the engine's own queue, if new."""
     state, handle = attempt.state, attempt.handle
-    data = {"attempt": attempt.number, "engine": attempt.engine, "words": words}
-    event = EventRow(row.id, at, "pending", SYSTEM, data)
+    news = []
+    if words is not None:
+        data = {"attempt": attempt.number, "engine": attempt.engine, "words": words}
+        news.append(EventRow(row.id, at, "pending", SYSTEM, data))
 
     def op(tx: Tx) -> None:
         attempts.update_attempt(tx, attempt.id, state=state, handle=handle)
         jobs.update_job(tx, row.id, state=state)
-        events.append(tx, [event])
+        events.append(tx, news)
+
+    return op
+
+
+def placed(attempt: AttemptRow, news: list[EventRow]) -> Op:
+    """Records where the engine placed more of its tasks."""
+    places = attempt.places
+
+    def op(tx: Tx) -> None:
+        attempts.update_attempt(tx, attempt.id, places=places)
+        events.append(tx, news)
 
     return op
 
