@@ -195,12 +195,12 @@ class EngineWatch:
                 continue
             job = context.attempts.get(seen.attempt_id)
             if job is not None:
-                _tell(job, seen)
+                self._report(job, seen)
         for attempt_id in found.scope - reported:
             outside.pop(attempt_id, None)
             job = context.attempts.get(attempt_id)
             if job is not None and job.with_engine and job.attempt is not None:
-                _tell(job, absent(job.attempt))
+                self._report(job, absent(job.attempt))
         if outside or self._outside:
             self._outside = outside
             context.ledger.put_outside(self.status.name, outside)
@@ -209,6 +209,15 @@ class EngineWatch:
                 if current.id not in found.scope and job.unknown_since is None:
                     job.unknown_since = found.at
                     context.notifier.post(job.id)
+
+    def _report(self, job: LiveJob, seen: Seen) -> None:
+        if job.unknown_since is not None:
+            job.unknown_since = None
+            self._context.notifier.post(job.id)
+            self._context.wake.set()  # it may be preempted or moved again
+        if job.seen != seen:
+            job.seen = seen
+            job.news.set()
 
     def _mine(self) -> list[tuple[AttemptRow, LiveJob]]:
         """Our attempts on this engine, with their jobs."""
@@ -227,13 +236,6 @@ class EngineWatch:
 
     def _ours(self, seen: Seen) -> bool:
         return seen.installation in ("", self._context.installation)
-
-
-def _tell(job: LiveJob, seen: Seen) -> None:
-    job.unknown_since = None
-    if job.seen != seen:
-        job.seen = seen
-        job.news.set()
 
 
 def _held(seen: Seen) -> tuple[Outside, ...]:

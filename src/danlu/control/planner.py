@@ -216,14 +216,16 @@ class Planner:
     def _running(self) -> list[Running]:
         """Cached, one value per running job."""
         known, fresh = self._known, {}
+        unknown_since = self._context.engines.unknown_since
         for attempt_id, job in self._context.attempts.items():
             attempt = current(job)
             if self._elsewhere(attempt):
                 continue
-            seen = attempt.started_at if attempt.stop is None else id(attempt.stop)
+            unknown = unknown_since(job) is not None
+            seen = (attempt.started_at if attempt.stop is None else id(attempt.stop), unknown)
             kept = known.get(attempt_id)
             if kept is None or kept[0] != seen:
-                kept = (seen, _running(job, self._expected(job)))
+                kept = (seen, _running(job, self._expected(job), unknown))
             fresh[attempt_id] = kept
         self._known = fresh
         return [running for _, running in fresh.values()]
@@ -231,7 +233,12 @@ class Planner:
     def _admitted(self) -> tuple[Running, ...]:
         """Jobs the scheduler counts but does not place."""
         jobs = self._context.attempts.values()
-        found = (_running(job, None) for job in jobs if self._elsewhere(current(job)))
+        since = self._context.engines.unknown_since
+        found = (
+            _running(job, None, since(job) is not None)
+            for job in jobs
+            if self._elsewhere(current(job))
+        )
         return tuple(replace(running, places=(), gpus={}) for running in found)
 
     def _elsewhere(self, attempt: AttemptRow) -> bool:
@@ -291,8 +298,10 @@ def _learns(policy: Policy) -> bool:
     return "learned" in {policy.place, *(rules.place for rules in policy.queues.values())}
 
 
-def _running(job: LiveJob, expected: float | None) -> Running:
+def _running(job: LiveJob, expected: float | None, unknown: bool) -> Running:
+    """`unknown`: its engine does not report it, so it is neither preempted nor moved."""
     attempt = current(job)
+    endable = job.spec.preemptible and attempt.stop is None and not unknown
     row = job.row
     since = attempt.started_at or attempt.created_at
     limit = job.spec.time_limit
@@ -321,8 +330,8 @@ def _running(job: LiveJob, expected: float | None) -> Running:
         name=row.name,
         priority=row.priority,
         expected_end=None if expected is None else since + expected,
-        preemptible=job.spec.preemptible and attempt.stop is None,
-        movable=job.spec.preemptible and attempt.stop is None,
+        preemptible=endable,
+        movable=endable,
         preempted=job.preempted,
         ending=ending,
     )

@@ -52,7 +52,7 @@ class Reclaiming:
         context = self._context
         winner = context.jobs.get(by)
         jobs = [(context.jobs.get(job_id), places) for job_id, places in ends]
-        if winner is None or any(job is None or not _endable(job) for job, _ in jobs):
+        if winner is None or any(job is None or not self._endable(job) for job, _ in jobs):
             return
         for job, places in jobs:
             assert job is not None
@@ -62,6 +62,12 @@ class Reclaiming:
                 # Reserve the place it moves to.
                 context.ledger.hold(target(job.attempt.id), job.id, job.shapes, places)
             self._background.spawn(self._end(job, winner.row.ref, places))
+
+    def _endable(self, job: LiveJob) -> bool:
+        attempt = job.attempt
+        if attempt is None or attempt.stop is not None or job.ending:
+            return False
+        return job.spec.preemptible and self._context.engines.unknown_since(job) is None
 
     async def _end(self, job: LiveJob, ref: str, places: Sequence[Placement] | None) -> None:
         attempt = job.attempt
@@ -77,9 +83,3 @@ class Reclaiming:
         except StoreError as trouble:
             log.warning("%s cannot be ended for %s yet: %s", job.row.ref, ref, trouble)
             self._context.ledger.release(target(attempt.id))
-
-
-def _endable(job: LiveJob) -> bool:
-    attempt = job.attempt
-    runs = attempt is not None and attempt.stop is None and not job.ending
-    return runs and job.spec.preemptible
