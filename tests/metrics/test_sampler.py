@@ -45,8 +45,8 @@ def away() -> UsageReport:
 class SamplerHarness:
     def __init__(self, folder: Path, *engines: Engine) -> None:
         self.archive = Archive(folder / "metrics.db")
-        listed: Any = engines
-        self.sampler = Sampler(lambda: listed, self.archive, 0.02)
+        self.there: Any = list(engines)
+        self.sampler = Sampler(lambda: self.there, self.archive, 0.02)
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Sampler:
@@ -89,6 +89,25 @@ async def test_an_engine_that_is_away_leaves_a_gap_not_zeros(tmp_path: Path) -> 
         await until(lambda: not sampler.latest(of_task("j")))
         assert sampler.all_latest() == []
         engine.answer = running("j", "n")
+        await until(lambda: sampler.latest(of_task("j")))
+
+
+async def test_of_an_engine_that_is_no_longer_asked_no_sample_counts_as_current(
+    tmp_path: Path,
+) -> None:
+    gone, stays = Engine("gone", running("j", "n")), Engine("stays", running("k", "m"))
+    harness = SamplerHarness(tmp_path, gone, stays)
+    async with harness as sampler:
+        await until(lambda: sampler.latest(of_task("j")) and sampler.latest(of_task("k")))
+        harness.there.remove(gone)
+        assert not sampler.latest(of_task("j"))
+        assert {sample.subject.owner for sample in sampler.all_latest()} == {"k", "m"}
+        calls = stays.calls
+        await until(lambda: stays.calls > calls + 1)
+        gone.gate = asyncio.Event()  # back, but not measured yet
+        harness.there.append(gone)
+        assert not sampler.latest(of_task("j"))
+        gone.gate.set()
         await until(lambda: sampler.latest(of_task("j")))
 
 

@@ -37,7 +37,9 @@ class Sampler:
             await asyncio.sleep(min(FIRST, self._every))
             await asyncio.to_thread(self.idle.recall, self.archive.path)
             while True:
-                for engine in self._engines():
+                engines = list(self._engines())
+                self._drop_others(engines)
+                for engine in engines:
                     if engine.name not in self._asked:
                         self._asked[engine.name] = asyncio.create_task(self._sample(engine))
                 await asyncio.sleep(self._every)
@@ -55,13 +57,24 @@ class Sampler:
         return found.values if found is not None else {}
 
     def latest_sample(self, subject: Subject) -> Sample | None:
-        for samples in self._latest.values():
+        for samples in self._current():
             if (sample := samples.get(subject)) is not None:
                 return sample
         return None
 
     def all_latest(self) -> list[Sample]:
-        return [sample for samples in self._latest.values() for sample in samples.values()]
+        return [sample for samples in self._current() for sample in samples.values()]
+
+    def _current(self) -> list[dict[Subject, Sample]]:
+        """Of engines that answer: between two rounds, one may have stopped answering."""
+        return [
+            self._latest[engine.name] for engine in self._engines() if engine.name in self._latest
+        ]
+
+    def _drop_others(self, engines: Iterable[Engine]) -> None:
+        """Samples from before an engine went away must not be shown when it is back."""
+        for name in self._latest.keys() - {engine.name for engine in engines}:
+            del self._latest[name]
 
     async def _sample(self, engine: Engine) -> None:
         name = engine.name
