@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from danlu.cli.formats import clock
+from danlu.cli.formats import clock, hour
 from tests.server.batch_server import BatchServer
 from tests.support.server import PATIENCE
 
@@ -33,13 +33,18 @@ class Away:
 
     def __init__(self, server: BatchServer) -> None:
         self.server = server
-        here = server.submit(command="sleep 1000", gpus=1)
+        self.here = here = server.submit(command="sleep 1000", gpus=1)
         self.kept = server.submit(command="sleep 1000", gpus=1, queue="batch")
         for job in (here, self.kept):
             self.until(lambda job=job: server.get(f"/jobs/{job['id']}")["state"] == "running")
+        self.measured: Any = self.until(self._measured)
         server.set_away(True)
         self.since = self.until(self.away_since)
         self.waits = server.submit(command="true", gpus=1, queue="batch")
+
+    def _measured(self) -> Any:
+        found = self.server.get(f"/jobs/{self.kept['id']}/metrics")
+        return found if found["tasks"] else None
 
     def until(self, what: Any) -> Any:
         deadline = time.monotonic() + PATIENCE
@@ -80,7 +85,7 @@ def away(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Away]:
 @pytest.mark.parametrize(
     ("lang", "everything", "total", "unknown", "parts"),
     [
-        ("en", "all", "CARDS", "UNKNOWN", ("FREE", "RESERVED", "USED", "OUT", "UNKNOWN")),
+        ("en", "all", "GPUS", "UNKNOWN", ("FREE", "RESERVED", "USED", "OUT", "UNKNOWN")),
         ("zh", "合计", "卡数", "未知", ("空闲", "预留", "占用", "停用", "未知")),
     ],
 )
@@ -148,6 +153,62 @@ def test_a_job_that_runs_there_is_unknown(away: Away, lang: str, start: str, end
     assert any(start in line and line.endswith(end) for line in lines), lines
 
 
+@pytest.mark.parametrize(
+    ("lang", "mark"),
+    [("en", "running (unknown since {since})"), ("zh", "运行（自 {since} 起状态未知）")],
+)
+def test_the_list_of_jobs_marks_those_that_run_there(away: Away, lang: str, mark: str) -> None:
+    words = mark.format(since=hour(away.since))
+    lines = away.prints(lang, "jobs")[1:]
+    assert {line.split()[0]: words in line for line in lines} == {
+        away.here["ref"]: False,
+        away.kept["ref"]: True,
+        away.waits["ref"]: False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("lang", "counts", "node", "job", "wrong"),
+    [
+        (
+            "en",
+            "2 used · 3 free · 0 out · 3 unknown",
+            "engine batch has not answered since {clock}",
+            "unknown since {hour}",
+            " down",
+        ),
+        (
+            "zh",
+            "占用 2 · 空闲 3 · 停用 0 · 未知 3",
+            "引擎 batch 自 {clock} 起未响应",
+            "自 {hour} 起状态未知",
+            "离线",
+        ),
+    ],
+)
+def test_the_screen_of_top_calls_them_unknown_and_not_down_or_out(
+    away: Away, lang: str, counts: str, node: str, job: str, wrong: str
+) -> None:
+    lines = away.prints(lang, "top", "--once")
+    assert any(counts in line for line in lines), lines
+    told = node.format(clock=clock(away.since))
+    assert {line.split()[0] for line in lines if told in line} == {"q1", "q2"}
+    words = job.format(hour=hour(away.since))
+    assert [line.split()[0] for line in lines if words in line] == [away.kept["ref"]]
+    assert not any(wrong in line for line in lines), lines
+
+
+def test_the_state_of_its_nodes_is_unknown_and_not_down(away: Away) -> None:
+    states = {line.split()[0]: line.split()[1] for line in away.prints("en", "nodes")[1:]}
+    assert states == {"n1": "up", "q1": "unknown", "q2": "unknown"}
+
+
+def test_usage_from_before_is_not_shown_as_current(away: Away) -> None:
+    assert away.measured["tasks"], "it was measured while the engine was there"
+    assert away.server.get(f"/jobs/{away.kept['id']}/metrics")["tasks"] == []
+    assert away.server.get("/nodes/q1/metrics")["values"] == {}
+
+
 def test_nothing_of_it_is_left_once_the_engine_is_back(away: Away) -> None:
     """Last in this file: the others need the engine away."""
     away.server.set_away(False)
@@ -157,4 +218,6 @@ def test_nothing_of_it_is_left_once_the_engine_is_back(away: Away) -> None:
     assert "UNKNOWN" not in away.prints("en", "cluster")[0]
     assert not any("batch" in line for line in away.prints("en", "cluster"))
     assert not any("answered" in line for line in away.prints("en", "nodes"))
+    for words in (("jobs",), ("top", "--once")):
+        assert not any("unknown" in line for line in away.prints("en", *words))
     assert away.server.get(f"/jobs/{away.kept['id']}")["state"] == "running"

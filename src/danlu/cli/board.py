@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from danlu.cli.formats import duration, hour, number, size
+from danlu.cli.formats import clock, duration, hour, number, size
 from danlu.cli.table import clip, paint, printable, table_lines, width
 from danlu.cli.texts import pick, t
 
@@ -104,12 +104,18 @@ def _title(board: Board, columns: int, trouble: str) -> str:
 def _totals(board: Board, columns: int, colour: bool) -> str:
     counts = board.cluster["gpus"]
     total, used = counts["total"], counts["used"]
-    away = counts["out"] + counts["outside"] + counts["unknown"]
+    held = [
+        t("top.counts", used=number(used), free=number(counts["free"]), out=number(counts["out"]))
+    ]
+    if counts["outside"]:
+        held.append(t("top.outside", count=number(counts["outside"])))
+    if counts["unknown"]:
+        held.append(t("top.unknown", count=number(counts["unknown"])))
     words = [
-        t("top.counts", used=number(used), free=number(counts["free"]), out=number(away)),
+        " · ".join(held),
         t("top.jobs", running=board.cluster["running"], waiting=board.cluster["waiting"]),
     ]
-    label = t("top.cards") + f" {number(total)} "
+    label = t("top.gpus") + f" {number(total)} "
     tail = "  " + "  ".join(words)
     room = columns - width(label) - width(tail) - 2
     if total and room >= 8:
@@ -127,19 +133,19 @@ def _node_lines(board: Board, columns: int, colour: bool) -> list[str]:
         rows.append(
             [
                 node["name"],
-                "".join(_card(gpu, use) for gpu in node["gpus"]) or "-",
+                "".join(_gpu_mark(gpu, use) for gpu in node["gpus"]) or "-",
                 _gpu_use(use),
                 f"{number(node['cpus'] - node['cpus_free'])}/{number(node['cpus'])}",
                 f"{size(node['memory'] - node['memory_free'])}/{size(node['memory'])}",
                 _note(node),
             ]
         )
-        states.append("free" if node["up"] and not node.get("drained") else "down")
+        states.append(_colour(node))
     titles = [t(f"top.head_{name}") for name in heads]
     return table_lines(titles, rows, "  >>>", 0, states, columns, colour)
 
 
-def _card(gpu: model.Gpu, use: model.NodeMetrics | None) -> str:
+def _gpu_mark(gpu: model.Gpu, use: model.NodeMetrics | None) -> str:
     """One character a GPU: how busy it is if that is known, else its state."""
     if gpu["state"] == "used":
         for each in (use or {}).get("gpus") or []:
@@ -156,10 +162,18 @@ def _gpu_use(use: model.NodeMetrics | None) -> str:
     return f"{sum(found) / len(found):.0%}" if found else "-"
 
 
+def _colour(node: model.Node) -> str:
+    if node.get("unknown_since") is not None:
+        return "unknown"
+    return "free" if node["up"] and not node.get("drained") else "down"
+
+
 def _note(node: model.Node) -> str:
     models = dict.fromkeys(gpu["model"] for gpu in node["gpus"])
     words = [", ".join(models)]
-    if not node["up"]:
+    if node.get("unknown_since") is not None:
+        words.append(t("nodes.unknown", engine=node["engine"], since=clock(node["unknown_since"])))
+    elif not node["up"]:
         words.append(t("nodes.down"))
     elif node.get("drained"):
         reason = node.get("drain_reason")
@@ -170,26 +184,34 @@ def _note(node: model.Node) -> str:
 class _Run:
     """A job that holds something."""
 
-    __slots__ = ("ends", "gpus", "nodes", "since")
+    __slots__ = ("ends", "gpus", "nodes", "since", "unknown_since")
 
-    def __init__(self, gpus: float, nodes: list[str], since: float | None) -> None:
+    def __init__(
+        self, gpus: float, nodes: list[str], since: float | None, unknown_since: float | None
+    ) -> None:
         self.gpus = gpus
         self.nodes = nodes
         self.since = since
+        self.unknown_since = unknown_since
         self.ends: float | None = None
 
 
 def _runs(board: Board) -> dict[str, _Run]:
     """One's own jobs as the list has them, and those of others by the GPUs they hold."""
     runs = {
-        job["ref"]: _Run(job.get("gpus") or 0, list(job.get("nodes") or []), job.get("started_at"))
+        job["ref"]: _Run(
+            job.get("gpus") or 0,
+            list(job.get("nodes") or []),
+            job.get("started_at"),
+            job.get("unknown_since"),
+        )
         for job in board.jobs
     }
     listed = set(runs)
     for node in board.nodes:
         for gpu in node["gpus"]:
             for ref in gpu.get("jobs") or []:
-                run = runs.setdefault(ref, _Run(0, [], gpu.get("since")))
+                run = runs.setdefault(ref, _Run(0, [], gpu.get("since"), node.get("unknown_since")))
                 run.ends = gpu.get("ends")
                 run.gpus += ref not in listed
                 if node["name"] not in run.nodes:
@@ -198,6 +220,8 @@ def _runs(board: Board) -> dict[str, _Run]:
 
 
 def _running_lines(board: Board, columns: int, colour: bool) -> list[str]:
+    runs = _runs(board)
+    unknown = any(run.unknown_since is not None for run in runs.values())
     rows = [
         [
             ref,
@@ -205,11 +229,21 @@ def _running_lines(board: Board, columns: int, colour: bool) -> list[str]:
             ",".join(run.nodes[:2]) + (f"+{len(run.nodes) - 2}" if len(run.nodes) > 2 else ""),
             "-" if run.since is None else duration(board.at - run.since),
             "-" if run.ends is None else duration(run.ends - board.at),
+            *([_unknown_words(run)] if unknown else ()),
         ]
-        for ref, run in _runs(board).items()
+        for ref, run in runs.items()
     ]
     heads = [t("top.running"), *(t(f"top.head_{n}") for n in ("gpus", "where", "ran", "left"))]
-    return table_lines(heads, rows, " > >>", 0, ["running"] * len(rows), columns, colour)
+    if unknown:
+        heads.append(t("nodes.head_note"))
+    states = ["running" if run.unknown_since is None else "unknown" for run in runs.values()]
+    return table_lines(heads, rows, " > >>", 0, states, columns, colour)
+
+
+def _unknown_words(run: _Run) -> str:
+    return (
+        "" if run.unknown_since is None else t("top.unknown_since", since=hour(run.unknown_since))
+    )
 
 
 def _waiting_lines(board: Board, columns: int, colour: bool) -> list[str]:

@@ -167,6 +167,11 @@ TEXTS: dict[str, tuple[str, str]] = {
         "More available; use --limit {limit}",
         "还有更多；--limit {limit} 可多显示",
     ),
+    "jobs.some_unknown": (
+        "{states} ({count} unknown since {since})",
+        "{states}（其中 {count} 个自 {since} 起状态未知）",
+    ),
+    "jobs.unknown": ("{state} (unknown since {since})", "{state}（自 {since} 起状态未知）"),
     "jobs.none": ("No jobs", "没有任务"),
     "jobs.none_active": (
         "No waiting or running jobs; --all includes ended ones",
@@ -226,6 +231,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Server not reachable ({cause}); jobs keep running. Waiting for it",
         "服务暂时离开（{cause}）；任务继续运行，正在等待",
     ),
+    "nodes.away": ("unknown", "未知"),
     "nodes.down": ("down", "离线"),
     "nodes.head_cpus": ("CPUS FREE", "空闲 CPU"),
     "nodes.head_gpus": ("GPUS FREE", "空闲 GPU"),

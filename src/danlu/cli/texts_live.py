@@ -26,7 +26,7 @@ LIVE: dict[str, tuple[str, str]] = {
         "--task 需要写明任务：danlu shell JOB --task N",
     ),
     "top.away": ("server not reachable ({cause}); retrying", "服务不可达（{cause}）；正在重试"),
-    "top.cards": ("GPUs", "显卡"),
+    "top.gpus": ("GPUs", "显卡"),
     "top.counts": (
         "{used} used · {free} free · {out} out",
         "占用 {used} · 空闲 {free} · 停用 {out}",
@@ -47,6 +47,9 @@ LIVE: dict[str, tuple[str, str]] = {
     "top.more": ("and {count} more", "另有 {count} 个"),
     "top.no_estimate": ("-", "—"),
     "top.now": ("now", "即将"),
+    "top.outside": ("{count} outside", "外部 {count}"),
     "top.running": ("RUNNING", "运行中"),
+    "top.unknown": ("{count} unknown", "未知 {count}"),
+    "top.unknown_since": ("unknown since {since}", "自 {since} 起状态未知"),
     "top.waiting": ("WAITING", "等待中"),
 }

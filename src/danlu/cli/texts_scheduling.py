@@ -31,7 +31,7 @@ SCHEDULING: dict[str, tuple[str, str]] = {
     "cluster.head_out": ("OUT", "停用"),
     "cluster.head_outside": ("OUTSIDE", "外部"),
     "cluster.head_reserved": ("RESERVED", "预留"),
-    "cluster.head_total": ("CARDS", "卡数"),
+    "cluster.head_total": ("GPUS", "卡数"),
     "cluster.head_unknown": ("UNKNOWN", "未知"),
     "cluster.head_used": ("USED", "占用"),
     "cluster.jobs": (

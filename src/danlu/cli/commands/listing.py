@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from danlu.cli.formats import clock, duration, moment, number, size
+from danlu.cli.formats import clock, duration, hour, moment, number, size
 from danlu.cli.options import UsageError
 from danlu.cli.table import write_table
 from danlu.cli.texts import pick, t
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from danlu.sdk import model
 
 PAGE, MOST = 50, 1000
+_NODE_COLOURS = {"down": "down", "away": "unknown"}
 ACTIVE = frozenset(("queued", "starting", "running", "stopping"))
 
 
@@ -109,7 +110,7 @@ def _write_jobs(found: list[list[model.Job]]) -> None:
         [_job_row(jobs, now) for jobs in found],
         right="  >>",
         state=1,
-        states=[jobs[0]["state"] for jobs in found],
+        states=[_colour(jobs) for jobs in found],
     )
 
 
@@ -141,13 +142,28 @@ def _counted_states(jobs: list[model.Job]) -> str:
     counts: dict[str, int] = {}
     for job in jobs:
         counts[job["state"]] = counts.get(job["state"], 0) + 1
-    return ", ".join(f"{count} {t(f'state.{state}')}" for state, count in counts.items())
+    words = ", ".join(f"{count} {t(f'state.{state}')}" for state, count in counts.items())
+    unknown = _unknown_since(jobs)
+    if not unknown:
+        return words
+    return t("jobs.some_unknown", states=words, count=len(unknown), since=hour(min(unknown)))
+
+
+def _unknown_since(jobs: list[model.Job]) -> list[float]:
+    """Of those whose engine does not report them."""
+    return [since for job in jobs if (since := job.get("unknown_since")) is not None]
+
+
+def _colour(jobs: list[model.Job]) -> str:
+    return "unknown" if _unknown_since(jobs) else jobs[0]["state"]
 
 
 def state_words(job: model.Job) -> str:
-    """The state, with the exit code if that adds information."""
+    """The state, with the exit code if that adds information, or since when it is unknown."""
     word = t(f"state.{job['state']}")
-    code = job.get("exit_code")
+    code, unknown = job.get("exit_code"), job.get("unknown_since")
+    if unknown is not None:
+        return t("jobs.unknown", state=word, since=hour(unknown))
     return f"{word} ({code})" if job["state"] == "failed" and code is not None else word
 
 
@@ -164,7 +180,7 @@ def nodes(session: Session, args: Args) -> int:
         [_node_row(node) for node in found],
         right="  >>>",
         state=1,
-        states=["free" if node.get("up") else "down" for node in found],
+        states=[_NODE_COLOURS.get(_node_state(node), "free") for node in found],
     )
     return 0
 
@@ -278,6 +294,8 @@ def _node_note(node: model.Node) -> str:
 
 
 def _node_state(node: model.Node) -> str:
+    if node.get("unknown_since") is not None:
+        return "away"
     if not node.get("up"):
         return "down"
     return "drained" if node.get("drained") else "up"
