@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPO = Path(__file__).parents[2]
 LINT = Path(sys.executable).with_name("lint-imports")
 
@@ -19,9 +21,24 @@ def _copy(folder: Path) -> Path:
     return folder / "src" / "danlu"
 
 
-def test_control_may_not_import_a_concrete_engine(tmp_path: Path) -> None:
-    module = _copy(tmp_path) / "control" / "planner.py"
-    module.write_text(f"{module.read_text()}\nfrom danlu.engines.local import engine\n")
+@pytest.mark.parametrize(
+    ("module", "line", "broken"),
+    [
+        (
+            "control.planner",
+            "from danlu.engines.local import engine",
+            "Only the server knows concrete engines BROKEN",
+        ),
+        (
+            "files.catalogue",
+            "from danlu.control.context import Context",
+            "Rooms import only the rooms above them BROKEN",
+        ),
+    ],
+)
+def test_a_forbidden_import_is_found(tmp_path: Path, module: str, line: str, broken: str) -> None:
+    file = _copy(tmp_path) / f"{module.replace('.', '/')}.py"
+    file.write_text(f"{file.read_text()}\n{line}\n")
     result = subprocess.run(
         [LINT, "--no-cache"],
         cwd=tmp_path,
@@ -30,6 +47,6 @@ def test_control_may_not_import_a_concrete_engine(tmp_path: Path) -> None:
         text=True,
     )
     assert result.returncode == 1, result.stderr
-    broken = [line for line in result.stdout.splitlines() if line.endswith("BROKEN")]
-    assert broken == ["Only the server knows concrete engines BROKEN"]
-    assert "danlu.control.planner -> danlu.engines.local" in result.stdout
+    assert [line for line in result.stdout.splitlines() if line.endswith("BROKEN")] == [broken]
+    target = line.split()[1]
+    assert f"danlu.{module} -> {target}" in result.stdout

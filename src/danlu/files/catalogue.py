@@ -14,19 +14,20 @@ from typing import Any
 from danlu.access import rules
 from danlu.access.audit import note
 from danlu.access.errors import Clash, NotAllowed, NotThere, Unfit, Unknown
+from danlu.access.identities import Identities, Uids
 from danlu.access.names import check_text
 from danlu.access.principal import Asker
-from danlu.control.context import Context
-from danlu.engines.api import Unreachable
+from danlu.engines.api import Engine, Unreachable
 from danlu.files.declaring import check
-from danlu.files.settings import VolumeConfig
-from danlu.files.volumes import Volume, config_of
+from danlu.files.settings import FileSettings, VolumeConfig
+from danlu.files.volumes import Volume, Volumes, config_of
 from danlu.spec.errors import Wrong
 from danlu.spec.text import EMPTY, Text
 from danlu.spec.ties import read_target
 from danlu.store import groups, users
 from danlu.store import volumes as volume_store
 from danlu.store.rows import VolumeRow
+from danlu.store.store import Store
 from danlu.store.tx import Tx
 
 _NAMES = {
@@ -46,18 +47,40 @@ class Shown:
     warning: Text = EMPTY
 
 
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The nodes as the control loop knows them."""
+
+    names: Callable[[], list[str]]
+    engine_at: Callable[[str], Engine]
+
+
 class Catalogue:
-    def __init__(self, context: Context, changed: Callable[[], None]) -> None:
-        self._context = context
+    def __init__(
+        self,
+        store: Store,
+        identities: Identities,
+        volumes: Volumes,
+        settings: FileSettings,
+        uids: Uids | None,
+        nodes: Nodes,
+        changed: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._identities = identities
+        self._volumes = volumes
+        self._settings = settings
+        self._uids = uids
+        self._nodes = nodes
         self._changed = changed
 
     async def seen(self, asker: Asker) -> list[Shown]:
         """The volumes a principal may use; admins see all."""
-        person = await self._context.identities.person(asker.name)
-        usable = self._context.volumes.usable(person)
+        person = await self._identities.person(asker.name)
+        usable = self._volumes.usable(person)
         found = {name: _shown(volume) for name, volume in usable.items()}
         if rules.manages_volumes(asker.who):
-            for name, config in self._context.volumes.catalogue().items():
+            for name, config in self._volumes.catalogue().items():
                 found.setdefault(name, Shown(config, config.target, False))
         return [found[name] for name in sorted(found)]
 
@@ -72,7 +95,7 @@ class Catalogue:
         row = self._checked(replace(row, created_at=time.time()))
         await self._check_names({key: getattr(row, key) for key in _NAMES})
         await self._check_folder(row)
-        if row.name in self._context.volumes.catalogue():
+        if row.name in self._volumes.catalogue():
             raise Clash(
                 "volume_exists",
                 Text(
@@ -85,8 +108,8 @@ class Catalogue:
             volume_store.insert_volume(tx, row)
             note(tx, asker, "volume.added", row.name, **_told(row))
 
-        await self._context.store.write(op)
-        self._context.volumes.put(row)
+        await self._store.write(op)
+        self._volumes.put(row)
         self._changed()
         return await self._warned(asker, row)
 
@@ -106,15 +129,15 @@ class Catalogue:
                 raise _missing(name)
             note(tx, asker, "volume.changed", name, **told)
 
-        await self._context.store.write(op)
-        self._context.volumes.put(row)
+        await self._store.write(op)
+        self._volumes.put(row)
         self._changed()
         return await self._warned(asker, row)
 
     async def _warned(self, asker: Asker, row: VolumeRow) -> Shown:
         """With a warning if tasks, which run as their users, cannot enter the folder."""
         shown = await self.show(asker, row.name)
-        if self._context.settings.uids is None:
+        if self._uids is None:
             return shown
         closed = await asyncio.to_thread(_closed, Path(row.source))
         if closed is None:
@@ -140,14 +163,14 @@ class Catalogue:
                 raise _missing(name)
             note(tx, asker, "volume.removed", name, **_told(row))
 
-        await self._context.store.write(op)
-        self._context.volumes.remove(name)
+        await self._store.write(op)
+        self._volumes.remove(name)
         self._changed()
         return found
 
     def _own(self, name: str) -> VolumeRow:
         """Only volumes declared by command can be changed here."""
-        config = self._context.volumes.catalogue().get(name)
+        config = self._volumes.catalogue().get(name)
         if config is None or config.declared != "command":
             raise Clash(
                 "declared_elsewhere",
@@ -159,9 +182,8 @@ class Catalogue:
         return row_of(config)
 
     def _checked(self, row: VolumeRow) -> VolumeRow:
-        settings, volumes = self._context.settings, self._context.volumes
         try:
-            check(config_of(row), settings.files.data, volumes.catalogue())
+            check(config_of(row), self._settings.data, self._volumes.catalogue())
         except Wrong as error:
             found = error.findings[0]
             key, value = str(found.path[0]) if found.path else "volume", str(found.value)[:80]
@@ -173,11 +195,11 @@ class Catalogue:
 
     async def _check_folder(self, row: VolumeRow) -> None:
         """A node whose engine does not answer is not known to lack it."""
-        nodes = row.nodes or [node.name for node in self._context.ledger.nodes()]
+        nodes = row.nodes or self._nodes.names()
         lacking = []
         for node in nodes:
             with contextlib.suppress(Unreachable):
-                if await self._context.engine_at(node).missing_folders(node, (row.source,)):
+                if await self._nodes.engine_at(node).missing_folders(node, (row.source,)):
                     lacking.append(node)
         if lacking:
             shown = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
@@ -199,8 +221,8 @@ class Catalogue:
 
         if not any(named.values()):
             return
-        known = await self._context.store.read(query)
-        known["nodes"] = [node.name for node in self._context.ledger.nodes()]
+        known = await self._store.read(query)
+        known["nodes"] = self._nodes.names()
         for key, what in _NAMES.items():
             for name in sorted(set(named[key]) - set(known[key])):
                 raise Unknown(key, what, name, known[key])

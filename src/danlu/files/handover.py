@@ -11,13 +11,15 @@ from pathlib import Path
 from danlu.access import rules
 from danlu.access.audit import note
 from danlu.access.errors import Clash, NotAllowed, NotThere
-from danlu.access.identities import Person
+from danlu.access.identities import Identities, Person
 from danlu.access.principal import Asker
-from danlu.control.context import Context
-from danlu.files import folders
+from danlu.files.folders import Folders, hand_over
+from danlu.files.settings import FileSettings
+from danlu.files.volumes import Volumes
 from danlu.spec.text import Text
 from danlu.store import events, jobs, users
 from danlu.store.rows import EventRow, UserRow
+from danlu.store.store import Store
 from danlu.store.tx import Tx
 
 AT_ONCE = 500
@@ -28,8 +30,19 @@ Numbers = dict[tuple[str, int], int]
 
 
 class HandOver:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(
+        self,
+        store: Store,
+        identities: Identities,
+        folders: Folders,
+        volumes: Volumes,
+        settings: FileSettings,
+    ) -> None:
+        self._store = store
+        self._identities = identities
+        self._folders = folders
+        self._volumes = volumes
+        self._settings = settings
         self._one = asyncio.Lock()
 
     async def give(self, asker: Asker, name: str, to: str) -> tuple[int, str]:
@@ -39,35 +52,32 @@ class HandOver:
         if not rules.manages_people(asker.who):
             raise NotAllowed(Text("Only an admin may do this", "只有管理员可以执行"))
         async with self._one:
-            await self._context.store.read(lambda tx: _check(tx, name, to))
-            self._context.identities.forget()
-            giver = await self._context.identities.person(name)
-            taker = await self._context.identities.person(to)
-            await self._context.folders.ready(taker)
+            await self._store.read(lambda tx: _check(tx, name, to))
+            self._identities.forget()
+            giver = await self._identities.person(name)
+            taker = await self._identities.person(to)
+            await self._folders.ready(taker)
             files = await asyncio.to_thread(
                 _move_all, self._homes(name), self._homes(to), giver, taker
             )
             moved = await self._give_jobs(asker, name, to)
             told = {"to": to, "jobs": moved, "files": files}
-            await self._context.store.write(
-                lambda tx: note(tx, asker, "user.handed_over", name, **told)
-            )
+            await self._store.write(lambda tx: note(tx, asker, "user.handed_over", name, **told))
             return moved, files
 
     async def _give_jobs(self, asker: Asker, name: str, to: str) -> int:
         moved, numbers = 0, Numbers()
         while True:
             op = _giving(asker, name, to, numbers)
-            count, numbers = await self._context.store.write(op)
+            count, numbers = await self._store.write(op)
             moved += count
             if not count:
                 return moved
 
     def _homes(self, name: str) -> list[Path]:
-        context = self._context
-        roots = [context.settings.files.home_of(name)]
-        if context.volumes.user_root is not None:
-            roots.append(Path(context.volumes.user_root) / name)
+        roots = [self._settings.home_of(name)]
+        if self._volumes.user_root is not None:
+            roots.append(Path(self._volumes.user_root) / name)
         return roots
 
 
@@ -134,7 +144,7 @@ def _move_all(old: Iterable[Path], new: Iterable[Path], giver: Person, taker: Pe
             continue
         if taker.uid is not None and taker.gid is not None:
             # Before the move: afterwards the new owner could interfere.
-            folders.hand_over(str(source), {0, *giver.numbers}, taker.uid, taker.gid)
+            hand_over(str(source), {0, *giver.numbers}, taker.uid, taker.gid)
         target = _free_name(home, f"from-{giver.name}")
         os.rename(source, target)
         found = str(target)

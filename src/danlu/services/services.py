@@ -6,6 +6,7 @@ values after it, and get typed errors. Permissions are checked here, never in an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from danlu.access.accounts import Accounts
@@ -17,12 +18,13 @@ from danlu.access.signup import SignUp
 from danlu.access.ssh_keys import SshKeys
 from danlu.access.tickets import Tickets
 from danlu.access.tokens import Tokens
+from danlu.control.context import Context
 from danlu.control.controller import Controller
 from danlu.control.feed import Feed
 from danlu.control.logs import Logs
 from danlu.control.lookup import Lookup
 from danlu.control.submit import Submitter
-from danlu.files.catalogue import Catalogue
+from danlu.files.catalogue import Catalogue, Nodes
 from danlu.files.handover import HandOver
 from danlu.services.audit import Audit
 from danlu.services.backup import Backup
@@ -94,7 +96,7 @@ def services(
     return Services(
         gate=gate,
         people=accounts.people,
-        leaving=Leaving(accounts.people, jobs, HandOver(context)),
+        leaving=Leaving(accounts.people, jobs, _hand_over(context)),
         groups=accounts.groups,
         usage=Usage(context.store),
         tokens=accounts.tokens,
@@ -110,7 +112,7 @@ def services(
         tasks=Tasks(controller, found, gate),
         stream=Stream(Feed(context), cluster, context.settings.limits.streams),
         secrets=Secrets(context.store, context.settings.limits.secrets),
-        volumes=Catalogue(context, controller.volumes_changed),
+        volumes=_catalogue(context, controller.volumes_changed),
         cluster=cluster,
         board=Board(controller, names),
         metrics=Metrics(controller, found),
@@ -119,4 +121,28 @@ def services(
         backup=Backup(controller),
         export=Export(controller, cluster, metrics_from),
         proxies=proxies,
+    )
+
+
+def _catalogue(context: Context, changed: Callable[[], None]) -> Catalogue:
+    settings = context.settings
+    nodes = Nodes(lambda: [node.name for node in context.ledger.nodes()], context.engine_at)
+    return Catalogue(
+        context.store,
+        context.identities,
+        context.volumes,
+        settings.files,
+        settings.uids,
+        nodes,
+        changed,
+    )
+
+
+def _hand_over(context: Context) -> HandOver:
+    return HandOver(
+        context.store,
+        context.identities,
+        context.folders,
+        context.volumes,
+        context.settings.files,
     )
