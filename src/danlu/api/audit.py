@@ -46,9 +46,9 @@ async def audit(
         int | None, Query(ge=1, le=2**62, description="`next` of the previous page")
     ] = None,
 ) -> Values:
-    """Tells who did what to what, when and from where, the newest first.
+    """Lists the audit log, newest first: who did what, when and from where.
 
-    What was done to a job, and by whom, is also told by the job's own events.
+    Actions on a job are also listed in the events of that job.
     """
     found = await our.audit.page(
         asks, actor=actor, act=act, thing=thing, since=since, before=before, limit=limit

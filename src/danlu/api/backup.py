@@ -24,11 +24,11 @@ async def backup(
     asks: Asks,
     homes: Annotated[bool, Query(description="include the users' home folders")] = False,
 ) -> StreamingResponse:
-    """Makes a backup while everything runs.
+    """Creates a backup while the server is running.
 
-    The answer is a file: the database as it is at one moment, the logs, the settings and the keys.
-    It holds everybody's secrets. A connection that ends before the last chunk left a file that is
-    not whole, and `danlu restore` says so.
+    The response is a file with a consistent snapshot of the database, the logs, the settings and
+    the keys. It contains the secrets of all users. If the connection ends before the last chunk,
+    the file is incomplete, and `danlu restore` rejects it.
     """
     pieces = await our.backup.make(asks, homes)
     name = time.strftime("danlu-%Y%m%d-%H%M%S.backup")

@@ -50,9 +50,9 @@ OwnPage = Annotated[None, Depends(_our_own_page)]
 async def sign_in(
     asked: Login, request: Request, response: Response, our: Our, own_page: OwnPage
 ) -> Values:
-    """Signs a browser in: the answer sets a cookie that no script can read.
+    """Signs a browser in and sets an HttpOnly session cookie.
 
-    It ends 30 days after it was made, or after 7 days without use.
+    The session expires after 30 days, or after 7 days without use.
     """
     found = await our.sign_in.login(
         asked.user,
@@ -72,14 +72,14 @@ async def sign_in(
 
 @router.get("/session", response_model=BrowserSession)
 async def session(request: Request, response: Response, who: Barely) -> Values:
-    """Who is signed in, and what a page needs to change anything."""
+    """Returns the signed-in user and the CSRF token that requests from a page must send."""
     response.headers["Cache-Control"] = "no-store"
     return _view(who, secret_of(request) if who.kind == "browser" else "")
 
 
 @router.delete("/session", response_model=Me, responses=error_responses(409))
 async def sign_out(request: Request, response: Response, our: Our, who: Barely) -> Values:
-    """Ends the session, or the token this request comes with."""
+    """Ends the session, or revokes the token, that this request was sent with."""
     await our.tokens.logout(Asker(who, address_of(request)))
     take_back(request, response)
     return me_view(who)
@@ -89,7 +89,7 @@ async def sign_out(request: Request, response: Response, our: Our, who: Barely) 
     "/tickets", status_code=201, response_model=Ticket, responses=error_responses(400, 413)
 )
 async def make_ticket(order: TicketOrder, our: Our, asks: Asks) -> Values:
-    """Makes a ticket for one WebSocket: from a page, those can send no header."""
+    """Creates a ticket for one WebSocket, since pages cannot send headers with those."""
     return {"ticket": our.tickets.make(asks.who, order.path), "expires_in": LASTS}
 
 

@@ -78,7 +78,7 @@ class Cluster(BaseModel):
 
 @router.get("/cluster", response_model=Cluster)
 async def cluster(our: Our, who: Who) -> Values:
-    """What all GPUs are doing, added up: the same sum that every other answer shows."""
+    """Returns GPU totals for the whole cluster, consistent with all other responses."""
     found = our.cluster.totals(who)
     totals = found.gpus
     return {
@@ -128,7 +128,7 @@ class DrainOrder(BaseModel):
 
 @router.post("/nodes/{name}/drain", response_model=NodeList, responses=error_responses(400, 413))
 async def drain(name: NodeName, our: Our, asks: Asks, order: DrainOrder | None = None) -> Values:
-    """Takes a node out: nothing new starts there, what runs goes on. Kept over restarts."""
+    """Drains a node: running jobs continue, but none start there. Survives restarts."""
     reason = " ".join(order.reason.split()) if order is not None else ""
     found = await our.cluster.drain(asks, name, True, reason)
     return {"nodes": [node_view(node) for node in found]}
@@ -136,7 +136,7 @@ async def drain(name: NodeName, our: Our, asks: Asks, order: DrainOrder | None =
 
 @router.post("/nodes/{name}/resume", response_model=NodeList)
 async def resume(name: NodeName, our: Our, asks: Asks) -> Values:
-    """Takes a node back in."""
+    """Resumes a drained node."""
     return {"nodes": [node_view(node) for node in await our.cluster.drain(asks, name, False)]}
 
 
@@ -151,5 +151,5 @@ class SnapshotFile(BaseModel):
 
 @router.get("/snapshot", response_model=SnapshotFile)
 async def snapshot(our: Our, who: Who) -> Response:
-    """All that the scheduler decides on, for `danlu replay`; without commands and secrets."""
+    """Returns the scheduler's input for `danlu replay`, without commands and secrets."""
     return Response(await our.cluster.snapshot(who), media_type="application/json")

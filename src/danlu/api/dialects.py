@@ -119,7 +119,7 @@ _BODY = {
     "/convert", response_model=Conversion, openapi_extra=_BODY, responses=error_responses(413)
 )
 async def converted(request: Request, our: Our, who: Who) -> Values:
-    """The native job that a file of another language means; nothing is queued."""
+    """Converts a job file of another platform to a native job, without submitting it."""
     return conversion_view(await our.submitting.convert(who, await file_of(request)))
 
 

@@ -68,25 +68,25 @@ class Membership(BaseModel):
 
 @router.get("", response_model=GroupList)
 async def list_groups(our: Our, asks: Asks) -> Values:
-    """Lists one's groups; an admin sees all."""
+    """Lists the caller's groups; admins see all."""
     return {"groups": [group_view(group) for group in await our.groups.seen(asks)]}
 
 
 @router.post("", status_code=201, response_model=Group, responses=error_responses(400, 409, 413))
 async def add(new: NewGroup, our: Our, asks: Asks) -> Values:
-    """Makes a group."""
+    """Creates a group."""
     return group_view(await our.groups.add(asks, new.name, new.note))
 
 
 @router.post("/join", response_model=Group, responses=error_responses(400, 409, 413))
 async def join(invitation: InvitationCode, our: Our, asks: Asks) -> Values:
-    """Joins the group an invitation is for. Admins are added by an admin instead."""
+    """Joins a group with an invitation code. Admins have to be added by an admin instead."""
     return group_view(await our.groups.join(asks, invitation.code))
 
 
 @router.get("/{name}", response_model=Group)
 async def show(name: Name, our: Our, asks: Asks) -> Values:
-    """One group and who is in it."""
+    """Returns a group and its members."""
     return group_view(await our.groups.show(asks, name))
 
 
@@ -100,7 +100,7 @@ async def usage(
         int, Query(ge=-64_800, le=64_800, description="seconds east of Greenwich: when days begin")
     ] = 0,
 ) -> Values:
-    """GPU time of each member by day, for leaders of the group and admins."""
+    """Returns the GPU time of each member by day. For leaders of the group and admins."""
     found = await our.usage.of_group(who, name, days, zone)
     return {
         "since": found.since,
@@ -126,7 +126,7 @@ async def change(name: Name, changes: GroupChanges, our: Our, asks: Asks) -> Val
 
 @router.delete("/{name}", response_model=Group)
 async def remove(name: Name, our: Our, asks: Asks) -> Values:
-    """Ends a group; its members stay people. Its name is never given again."""
+    """Removes a group but not the accounts of its members. Its name is never reused."""
     return group_view(await our.groups.remove(asks, name))
 
 
@@ -134,14 +134,14 @@ async def remove(name: Name, our: Our, asks: Asks) -> Values:
 async def put_member(
     name: Name, user: Name, our: Our, asks: Asks, membership: Membership | None = None
 ) -> Values:
-    """Adds a member, or sets whether they lead the group. For admins; leaders invite."""
+    """Adds a member, or sets whether they lead the group. For admins; leaders use invitations."""
     leader = membership.leader if membership is not None else None
     return group_view(await our.groups.put_member(asks, name, user, leader))
 
 
 @router.delete("/{name}/members/{user}", response_model=Group)
 async def remove_member(name: Name, user: Name, our: Our, asks: Asks) -> Values:
-    """Takes somebody out of a group; anybody may leave."""
+    """Removes a member from a group. Members may remove themselves."""
     return group_view(await our.groups.remove_member(asks, name, user))
 
 

@@ -50,10 +50,10 @@ _SUBMIT_BODY = {
     },
 )
 async def submit(request: Request, our: Our, who: Who, dry_run: bool = False) -> Response:
-    """Queues one job or several: JSON or YAML, several documents or a list; all or none.
+    """Submits one or more jobs as JSON or YAML (multiple documents or a list), all or none.
 
-    Files of OpenPAI, DLC, Determined and sbatch are recognised and converted; `notes` tells what
-    was mapped. An `id` (UUID) in a job makes the request repeatable: the same id is the same job.
+    Files of OpenPAI, DLC, Determined and sbatch are recognized and converted; `notes` lists what
+    was mapped. With an `id` (UUID) in each job, the request is idempotent.
     """
     file = await file_of(request)
     if dry_run:
@@ -71,7 +71,7 @@ def _preview_view(preview: Preview) -> Values:
 
 @router.get("/{ref}", response_model=JobDetail, responses=error_responses(409))
 async def show(ref: str, our: Our, who: Who) -> Values:
-    """All about one job: its file, its tasks, its attempts."""
+    """Returns a job with its job file, tasks and attempts."""
     found = await our.jobs.show(who, ref)
     latest = found.attempts[-1] if found.attempts else None
     view = job_view(found.row, latest, found.unknown_since, found.spec)
@@ -89,13 +89,13 @@ async def wait(
     who: Who,
     timeout: Annotated[float, Query(ge=0, le=300)] = 30,  # noqa: ASYNC109
 ) -> Values:
-    """Answers when the job has ended, at the latest after `timeout` seconds."""
+    """Waits until the job has ended, for at most `timeout` seconds."""
     return job_view(*await our.jobs.wait(who, ref, timeout))
 
 
 @router.get("/{ref}/why", response_model=Why, responses=error_responses(409))
 async def why(ref: str, our: Our, who: Who) -> Values:
-    """Why it waits, or how it ended."""
+    """Explains why a job is waiting, or how it ended."""
     found = await our.jobs.why(who, ref)
     if found.waiting is not None:
         return {**waiting_view(found.waiting), "before": before_view(found.row, found.last)}
@@ -110,7 +110,7 @@ async def events(
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> Values:
-    """What happened to a job, the oldest first."""
+    """Lists the events of a job, oldest first."""
     found = await our.jobs.events(who, ref, after, limit)
     return {"events": [event_view(event) for event in found]}
 
@@ -140,7 +140,7 @@ async def spec(
         bool, Query(description="false: without CPUs and memory that follow from the GPUs (json)")
     ] = True,
 ) -> Response | Values:
-    """The native job file that asks for this job again."""
+    """Returns a native job file with which the job can be submitted again."""
     found = await our.jobs.spec(who, ref)
     if format == "json":
         return to_native(found, None if defaults else our.jobs.defaults)
@@ -156,7 +156,7 @@ class StopOrder(BaseModel):
 async def stop(
     ref: str, our: Our, asks: Asks, order: Annotated[StopOrder | None, Body()] = None
 ) -> Response:
-    """Stops a job, or every element of an array. Stopping an ended job changes nothing."""
+    """Stops a job, or all elements of an array. Has no effect on jobs that have ended."""
     order = order or StopOrder()
     rows = await our.jobs.stop(asks, ref, 0.0 if order.now else order.grace)
     return await jobs_answer(rows, next=None)
@@ -184,7 +184,7 @@ class JobChanges(BaseModel):
 async def edit(ref: str, changes: JobChanges, our: Our, asks: Asks) -> Response:
     """Changes a waiting job in place, or the waiting elements of an array.
 
-    It keeps its turn: priority and time of submission. Checked like a submission.
+    The job keeps its position in the queue. Changes are validated like a submission.
     """
     rows = await our.jobs.edit(asks, ref, changes.model_dump(exclude_unset=True))
     return await jobs_answer(rows, next=None)
@@ -194,18 +194,18 @@ async def edit(ref: str, changes: JobChanges, our: Our, asks: Asks) -> Response:
     "/{ref}/rerun", status_code=201, response_model=Submitted, responses=error_responses(409)
 )
 async def rerun(ref: str, our: Our, asks: Asks) -> Response:
-    """The same job once more, under a new number; of another's job, a copy of one's own."""
+    """Submits the same job again under a new number, owned by the caller."""
     rows = await our.jobs.rerun(asks, ref)
     return await jobs_answer(rows, 201, notes=[], previews=[])
 
 
 @router.post("/{ref}/hold", response_model=JobList, responses=error_responses(409))
 async def hold(ref: str, our: Our, asks: Asks) -> Response:
-    """Keeps a queued job in the queue until it is released."""
+    """Holds a queued job: it does not start until it is released."""
     return await jobs_answer(await our.jobs.hold(asks, ref, True), next=None)
 
 
 @router.post("/{ref}/release", response_model=JobList, responses=error_responses(409))
 async def release(ref: str, our: Our, asks: Asks) -> Response:
-    """Lets a held job start."""
+    """Releases a held job."""
     return await jobs_answer(await our.jobs.hold(asks, ref, False), next=None)

@@ -64,11 +64,10 @@ async def list_jobs(
         Query(max_length=600, description="`next` of the previous page, with the same order"),
     ] = None,
 ) -> Values:
-    """Lists jobs, a page at a time.
+    """Lists jobs, one page at a time, newest first unless `sort` is given.
 
-    The newest first, unless `sort` says otherwise. Jobs that arrive while somebody turns the pages
-    are neither doubled nor do they push others out. A person sees their own jobs and those of the
-    groups they lead; an admin sees all.
+    Pagination is stable: jobs submitted in the meantime cause no duplicates or gaps. Users see
+    their own jobs and those of groups they lead; admins see all.
     """
     filters = Filters(
         states=_states(state),

@@ -41,10 +41,10 @@ async def read(
         bool, Query(description="do not mask the job's secrets; for its owner only")
     ] = False,
 ) -> StreamingResponse:
-    """What the task printed. `offset` counts over all attempts, or in one.
+    """Returns the output of a task. `offset` counts over all attempts, or within `attempt`.
 
-    Each byte of a value of the job's secrets (8 bytes or more) is shown as `*`; all other bytes are
-    those of the task.
+    Values of the job's secrets (8 bytes or more) are masked with `*`, byte by byte; everything else
+    is returned unchanged.
     """
     part = Part(task, stream, attempt, offset, limit, tail, raw)
     reading = await our.logs.read(who, ref, part, follow)
@@ -74,9 +74,9 @@ async def search(
         int, Query(ge=1, le=2**60, description="`next_line` of the previous answer")
     ] = 1,
 ) -> dict[str, Any]:
-    """Lines that hold `q`, as plain text.
+    """Returns the lines that contain `q` as plain text.
 
-    A long log is not searched in one go: `next_offset` and `next_line` say where to go on.
+    A long log is searched in parts: continue at `next_offset` and `next_line`.
     """
     part = Part(task, stream, attempt)
     search = Search(q, ignore_case, limit, offset, line)

@@ -72,9 +72,9 @@ async def job(
     points: Points = 200,
     task: Annotated[int | None, Query(ge=0, le=2**31, description="only this task")] = None,
 ) -> Response:
-    """What a job uses and used: processors, memory, disks, network, GPUs.
+    """Returns the resource usage of a job: CPUs, memory, disks, network and GPUs.
 
-    Without times: from its start to its end. Kept for a month; the older, the coarser.
+    The default time range is the whole run. Samples are kept for a month, at decreasing resolution.
     """
     try:
         found = await our.metrics.job(who, ref, Asked(since, until, points), task)
@@ -93,7 +93,7 @@ async def node(
     until: Until = None,
     points: Points = 200,
 ) -> Response:
-    """What a node and each of its GPUs are doing; without times: in the last hour."""
+    """Returns the usage of a node and of each of its GPUs; by default for the last hour."""
     try:
         found = await our.metrics.node(who, name, Asked(since, until, points))
     except MetricsAway:

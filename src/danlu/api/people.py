@@ -84,7 +84,7 @@ async def list_users(
     ] = None,
     group: Annotated[str | None, Query(max_length=64, pattern=PLAIN)] = None,
 ) -> Values:
-    """Lists the people one may see: an admin all, a leader the group's, others themselves."""
+    """Lists accounts: admins see all, leaders those in their groups, others their own."""
     views = [user_view(person) for person in await our.people.seen(asks)]
     return {
         "users": [
@@ -100,7 +100,7 @@ async def list_users(
     "", status_code=201, response_model=UserWithPassword, responses=error_responses(400, 409, 413)
 )
 async def add(new: NewUser, our: Our, asks: Asks) -> Values:
-    """Makes an account with a one-time password."""
+    """Creates an account with a one-time password."""
     person, password = await our.people.add(
         asks,
         NewPerson(
@@ -119,33 +119,33 @@ async def add(new: NewUser, our: Our, asks: Asks) -> Values:
 
 @router.get("/{name}", response_model=User)
 async def show(name: Name, our: Our, asks: Asks) -> Values:
-    """One account."""
+    """Returns an account."""
     return user_view(await our.people.show(asks, name))
 
 
 @router.patch("/{name}", response_model=User, responses=error_responses(400, 409, 413))
 async def change(name: Name, changes: UserChanges, our: Our, asks: Asks) -> Values:
-    """Changes what is named. One may change one's own full name; the rest is for admins."""
+    """Changes the given fields. Users may change their own full name; the rest is for admins."""
     values = changes.model_dump(exclude_none=True)
     return user_view(await our.people.change(asks, name, values))
 
 
 @router.post("/{name}/disable", response_model=User, responses=error_responses(400, 409, 413))
 async def disable(name: Name, our: Our, asks: Asks, order: DisableOrder | None = None) -> Values:
-    """Shuts somebody out at once: tokens, sessions and open terminals. Jobs go on."""
+    """Disables an account: ends its tokens, sessions and terminals at once. Its jobs continue."""
     stop_jobs = order is not None and order.stop_jobs
     return user_view(await our.leaving.disable(asks, name, stop_jobs))
 
 
 @router.post("/{name}/enable", response_model=User, responses=error_responses(409))
 async def enable(name: Name, our: Our, asks: Asks) -> Values:
-    """Lets a disabled account in again."""
+    """Enables a disabled account."""
     return user_view(await our.people.enable(asks, name))
 
 
 @router.post("/{name}/password", response_model=UserWithPassword, responses=error_responses(409))
 async def reset_password(name: Name, our: Our, asks: Asks) -> Values:
-    """Gives somebody who forgot it a one-time password; their tokens and sessions end."""
+    """Sets a one-time password for a user and ends their tokens and sessions."""
     password = await our.people.reset_password(asks, name)
     person = await our.people.show(asks, name)
     return {**user_view(person), "password": password}
@@ -153,14 +153,14 @@ async def reset_password(name: Name, our: Our, asks: Asks) -> Values:
 
 @router.post("/{name}/hand-over", response_model=HandOver, responses=error_responses(400, 409, 413))
 async def hand_over(name: Name, order: HandOverOrder, our: Our, asks: Asks) -> Values:
-    """Gives the ended jobs and the files of somebody to somebody else."""
+    """Transfers the ended jobs and files of a user to another user."""
     jobs, files = await our.leaving.hand_over(asks, name, order.to)
     return {"jobs": jobs, "files": files}
 
 
 @router.delete("/{name}", response_model=User, responses=error_responses(409))
 async def remove(name: Name, our: Our, asks: Asks) -> Values:
-    """Ends an account for good. Its name and uid are never given again; jobs and files stay."""
+    """Removes an account for good. Its jobs and files remain; its name and uid are never reused."""
     return user_view(await our.people.remove(asks, name))
 
 

@@ -18,13 +18,13 @@ Values = dict[str, Any]
 
 @router.get("/version", response_model=Version)
 async def version(our: Our) -> Values:
-    """The version of the server."""
+    """Returns the version of the server."""
     return {"version": __version__, "demo": our.server.demo}
 
 
 @router.get("/nodes", response_model=NodeList)
 async def nodes(our: Our, who: Who) -> Values:
-    """The nodes: what each has, what is free, who holds which GPU."""
+    """Lists the nodes with their resources, what is free, and who holds which GPU."""
     now = our.cluster.usage.now().nodes
     found = [node_view(node, now.get(node.name, ())) for node in our.cluster.nodes(who)]
     return {"nodes": found}
@@ -32,7 +32,7 @@ async def nodes(our: Our, who: Who) -> Values:
 
 @router.get("/gpus", response_model=GpuList)
 async def gpus(our: Our, who: Who) -> Values:
-    """All GPUs, and how many of each model are free."""
+    """Lists all GPUs, and how many of each model are free."""
     nodes = our.cluster.nodes(who)
     now = our.cluster.usage.now().nodes
     gpus = [gpu for node in nodes for gpu in node_view(node, now.get(node.name, ()))["gpus"]]
@@ -46,7 +46,7 @@ async def gpus(our: Our, who: Who) -> Values:
 
 @router.get("/server", response_model=ServerInfo)
 async def server(our: Our, who: Who) -> Values:
-    """The server: where it is, what it runs, how its database is."""
+    """Returns the status of the server: addresses, running jobs and database."""
     info = our.server.info(who)
     return {
         "version": __version__,
@@ -64,6 +64,6 @@ async def server(our: Our, who: Who) -> Values:
 
 @router.post("/server/shutdown", response_model=Goodbye, responses=error_responses(403))
 async def shutdown(our: Our, asks: Asks) -> Values:
-    """Stops the server. Tasks go on; the answer lists them."""
+    """Stops the server. Tasks keep running; the response lists their jobs."""
     running = await our.server.shutdown(asks)
     return {"running": [job_view(each.row, each.attempt, spec=each.spec) for each in running]}

@@ -76,27 +76,27 @@ class Merged(BaseModel):
 
 @router.get("", response_model=QueueList)
 async def list_queues(our: Our, who: Who) -> Values:
-    """All queues, their rules, and how many jobs are in each."""
+    """Lists all queues with their rules and the number of jobs in each."""
     return {"queues": [_view(queue) for queue in our.scheduling.queues(who)]}
 
 
 @router.put("/{name}", response_model=Queue, responses=error_responses(400, 409, 413))
 async def set_queue(name: Name, changes: QueueRules, our: Our, asks: Asks) -> Values:
-    """Makes a queue or changes one; what waits is decided by the new rules at once."""
+    """Creates or changes a queue. The new rules apply to waiting jobs at once."""
     values = changes.model_dump(exclude_unset=True)
     return _view(await our.scheduling.set_queue(asks, name, values))
 
 
 @router.delete("/{name}", response_model=QueueList, responses=error_responses(409))
 async def remove_queue(name: Name, our: Our, asks: Asks) -> Values:
-    """Only one in which there are no jobs. Answers with those that are left."""
+    """Removes a queue that has no jobs. Returns the remaining queues."""
     left = await our.scheduling.remove_queue(asks, name)
     return {"queues": [_view(queue) for queue in left]}
 
 
 @router.post("/{name}/merge", response_model=Merged, responses=error_responses(400, 409, 413))
 async def merge_queue(name: Name, order: MergeOrder, our: Our, asks: Asks) -> Values:
-    """Moves the jobs and nodes of a queue into another; its name goes on working."""
+    """Merges a queue, with its jobs and nodes, into another. Its name remains valid."""
     moved, queue = await our.scheduling.merge(asks, name, order.into)
     return {"jobs": moved, "queue": _view(queue)}
 

@@ -63,13 +63,13 @@ class QuotaChanges(BaseModel):
 
 @router.get("", response_model=QuotaList)
 async def list_quotas(our: Our, who: Who) -> Values:
-    """One's own quotas and those of one's groups, with what is in use; an admin sees all."""
+    """Lists the quotas of the caller and their groups, with current usage; admins see all."""
     return {"quotas": [_view(quota) for quota in our.scheduling.quotas(who)]}
 
 
 @router.put("/{of}/{name}", response_model=QuotaList, responses=error_responses(400, 409, 413))
 async def set_quota(of: Whose, name: Name, changes: QuotaChanges, our: Our, asks: Asks) -> Values:
-    """Holds from now on: who has more keeps it, but gets nothing beyond. Answers with all."""
+    """Sets a quota. Jobs over it keep running, but no more start. Returns all quotas."""
     values = changes.model_dump(exclude_unset=True)
     quotas = await our.scheduling.set_quota(asks, Kind(of), name, values)
     return {"quotas": [_view(quota) for quota in quotas]}
@@ -77,7 +77,7 @@ async def set_quota(of: Whose, name: Name, changes: QuotaChanges, our: Our, asks
 
 @router.delete("/{of}/{name}", response_model=QuotaList, responses=error_responses(409))
 async def remove_quota(of: Whose, name: Name, our: Our, asks: Asks) -> Values:
-    """Takes it away. Answers with those that are left."""
+    """Removes a quota. Returns the remaining quotas."""
     left = await our.scheduling.remove_quota(asks, Kind(of), name)
     return {"quotas": [_view(quota) for quota in left]}
 

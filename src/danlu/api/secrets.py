@@ -23,19 +23,19 @@ class SecretValue(BaseModel):
 
 @router.get("", response_model=SecretNames)
 async def names(our: Our, who: Who) -> Values:
-    """The names of one's secrets."""
+    """Lists the names of the caller's secrets."""
     return {"names": await our.secrets.names(who)}
 
 
 @router.put("/{name}", response_model=SecretNames, responses=error_responses(400, 413))
 async def put(name: Name, secret: SecretValue, our: Our, asks: Asks) -> Values:
-    """Jobs that start from now on get this value."""
+    """Sets a secret. Jobs that start later get the new value."""
     await our.secrets.put(asks, name, secret.value)
     return {"names": [name]}
 
 
 @router.delete("/{name}", response_model=SecretNames)
 async def delete(name: Name, our: Our, asks: Asks) -> Values:
-    """Deletes a secret; jobs that start later do not get it."""
+    """Deletes a secret. Jobs that start later do not get it."""
     await our.secrets.delete(asks, name)
     return {"names": [name]}

@@ -82,7 +82,7 @@ class TokenOrder(BaseModel):
 
 @router.post("/login", response_model=LoginAnswer, responses=error_responses(400, 413))
 async def login(asked: Login, request: Request, our: Our) -> Values:
-    """Turns a name and a password into a token that lasts 30 days from its last use."""
+    """Signs in with name and password. The token expires 30 days after its last use."""
     found = await our.sign_in.login(asked.user, asked.password, address_of(request))
     return {
         "token": found.secret,
@@ -93,14 +93,14 @@ async def login(asked: Login, request: Request, our: Our) -> Values:
 
 @router.post("/logout", response_model=Me, responses=error_responses(409))
 async def logout(request: Request, our: Our, who: Barely) -> Values:
-    """Ends the token this request comes with."""
+    """Revokes the token that this request was sent with."""
     await our.tokens.logout(Asker(who, address_of(request)))
     return me_view(who)
 
 
 @router.post("/password", response_model=Me, responses=error_responses(400, 413))
 async def password(asked: NewPassword, request: Request, our: Our, who: Barely) -> Values:
-    """Changes one's own password; the one-time password and other sessions end with it."""
+    """Changes the caller's password and ends all their other sessions."""
     asker = Asker(who, address_of(request))
     if not await our.sign_in.change_password(asker, asked.old, asked.new):
         raise ApiProblem(403, "wrong_password", Text("The old password is wrong", "原密码错误"))
@@ -109,20 +109,20 @@ async def password(asked: NewPassword, request: Request, our: Our, who: Barely) 
 
 @router.get("/whoami", response_model=Me)
 async def whoami(who: Barely) -> Values:
-    """Who the token belongs to, and what it may do."""
+    """Returns the user the token belongs to, and their permissions."""
     return me_view(who)
 
 
 @router.get("/sessions", response_model=TokenList)
 async def sessions(our: Our, asks: Asks) -> Values:
-    """Lists where one is signed in."""
+    """Lists the caller's sessions."""
     rows = await our.tokens.of(asks)
     return {"tokens": [token_view(row, asks.who) for row in rows if row.kind in SIGNED_IN]}
 
 
 @router.delete("/sessions", response_model=Ended)
 async def end_sessions(our: Our, asks: Asks) -> Values:
-    """Signs out everywhere else."""
+    """Ends all other sessions of the caller."""
     return {"ended": await our.tokens.end_sessions(asks)}
 
 
@@ -134,7 +134,7 @@ async def tokens(
         str | None, Query(max_length=200, pattern=PLAIN, description="someone else's, for admins")
     ] = None,
 ) -> Values:
-    """Lists one's tokens; the tokens themselves are kept nowhere."""
+    """Lists the caller's tokens, without their values, which are not stored."""
     rows = await our.tokens.of(asks, user)
     return {"tokens": [token_view(row, asks.who) for row in rows]}
 
@@ -143,7 +143,7 @@ async def tokens(
     "/tokens", status_code=201, response_model=NewToken, responses=error_responses(400, 409, 413)
 )
 async def make_token(order: TokenOrder, our: Our, asks: Asks) -> Values:
-    """Makes a personal token for scripts. It is shown this once."""
+    """Creates a personal token for scripts. Its value is only returned once."""
     made = await our.tokens.make(asks, order.label, order.scope, order.expires_in)
     return {**token_view(made[1], asks.who), "token": made[0]}
 
@@ -152,7 +152,7 @@ async def make_token(order: TokenOrder, our: Our, asks: Asks) -> Values:
 async def revoke_token(
     id: Annotated[str, Path(max_length=64, pattern=PLAIN)], our: Our, asks: Asks
 ) -> Values:
-    """Ends a token at once, and whatever is open with it."""
+    """Revokes a token and closes its open connections."""
     return token_view(await our.tokens.revoke(asks, id), asks.who)
 
 

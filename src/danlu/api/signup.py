@@ -84,7 +84,7 @@ class NewInvite(Invite):
     "/sign-up", status_code=201, response_model=SignedUp, responses=error_responses(400, 409, 413)
 )
 async def sign_up(asked: SignUpOrder, request: Request, our: Our) -> Values:
-    """Makes an account with an invitation's code; without one, asks for an account."""
+    """Creates an account with an invitation code, or requests one without."""
     order = Application(
         asked.name, asked.password, asked.full_name, asked.code, asked.group, asked.note
     )
@@ -94,26 +94,26 @@ async def sign_up(asked: SignUpOrder, request: Request, our: Our) -> Values:
 
 @router.get("/requests", response_model=ApplicantList)
 async def requests(our: Our, asks: Asks) -> Values:
-    """Lists who asks to be let in: a leader sees those for the group, an admin all."""
+    """Lists account requests: leaders see those for their groups, admins see all."""
     rows = await our.signup.requests(asks)
     return {"requests": [_request_view(row) for row in rows]}
 
 
 @router.post("/requests/{name}/approve", response_model=User, responses=error_responses(409))
 async def approve(name: Name, our: Our, asks: Asks) -> Values:
-    """Lets somebody in, into the group they asked for."""
+    """Approves an account request and adds the user to the requested group."""
     return user_view(await our.signup.approve(asks, name))
 
 
 @router.post("/requests/{name}/decline", response_model=Applicant)
 async def decline(name: Name, our: Our, asks: Asks) -> Values:
-    """Does not let somebody in; the name is free again."""
+    """Declines an account request. The name becomes available again."""
     return _request_view(await our.signup.decline(asks, name))
 
 
 @router.get("/invites", response_model=InviteList)
 async def invites(our: Our, asks: Asks) -> Values:
-    """The invitations one may see."""
+    """Lists the invitations the caller may see."""
     rows = await our.signup.invites(asks)
     return {"invites": [_invite_view(row) for row in rows]}
 
@@ -122,14 +122,14 @@ async def invites(our: Our, asks: Asks) -> Values:
     "/invites", status_code=201, response_model=NewInvite, responses=error_responses(400, 413)
 )
 async def invite(order: InviteOrder, our: Our, asks: Asks) -> Values:
-    """Makes a code to sign up with, shown this once. A leader invites to the group they lead."""
+    """Creates an invitation code, returned only once. Leaders may invite to their groups."""
     code, row = await our.signup.invite(asks, order.group, order.uses, order.expires_in, order.note)
     return {**_invite_view(row), "code": code}
 
 
 @router.delete("/invites/{id}", response_model=Invite)
 async def revoke(id: Name, our: Our, asks: Asks) -> Values:
-    """Ends an invitation."""
+    """Revokes an invitation."""
     return _invite_view(await our.signup.revoke(asks, id))
 
 

@@ -93,15 +93,15 @@ async def stream(
         str | None, Header(max_length=40, description="like `after`; sent by browsers")
     ] = None,
 ) -> StreamingResponse:
-    """Tells what happens, as server-sent events.
+    """Streams changes as server-sent events.
 
-    First comes `hello` with the number of the last event there is. Then every event of the jobs one
-    may see, as `job`: its number is the `id`, so that a client that lost the connection goes on
-    with `Last-Event-ID` (or `after`) and misses and doubles nothing, also over a restart of the
-    server. With `nodes=true`, `nodes` carries those that changed, at the beginning all of them, and
-    `usage` every measurement: for each GPU of a node `[percent busy, MiB in use]`, and since when
-    it has been idle, if it is. A comment comes when nothing else does. The stream ends when the
-    token is not valid any more.
+    The first event is `hello` with the number of the latest event. It is followed by a `job` event
+    for every change of a job the caller may see. The number of an event is its `id`: a client that
+    reconnects with `Last-Event-ID` (or `after`) gets every event exactly once, even if the server
+    was restarted. With `nodes=true`, `nodes` events contain the nodes that changed (at first, all
+    of them), and `usage` events contain each measurement: for every GPU of a node `[percent busy,
+    MiB in use]`, and since when it has been idle, if so. Comments keep an idle connection alive.
+    The stream ends when the token expires or is revoked.
     """
     job_ids = None if jobs is None else await our.jobs.ids(who, _words(jobs))
     wanted = Wanted(job_ids, owner, frozenset(_words(kind)), nodes, beat)

@@ -46,13 +46,13 @@ class NewSshKey(BaseModel):
 
 @router.get("", response_model=SshKeyList)
 async def list_keys(our: Our, who: Who) -> Values:
-    """Lists one's SSH keys."""
+    """Lists the caller's SSH keys."""
     return {"keys": [_view(row) for row in await our.ssh_keys.of(who)]}
 
 
 @router.post("", status_code=201, response_model=SshKey, responses=error_responses(400, 409, 413))
 async def add(new: NewSshKey, our: Our, asks: Asks) -> Values:
-    """Adds a public key to sign in with over SSH."""
+    """Adds a public key for signing in over SSH."""
     return _view(await our.ssh_keys.add(asks, new.key, new.label))
 
 
@@ -60,7 +60,7 @@ async def add(new: NewSshKey, our: Our, asks: Asks) -> Values:
 async def remove(
     id: Annotated[str, Path(max_length=64, pattern=PLAIN)], our: Our, asks: Asks
 ) -> Values:
-    """Removes a key; nobody can sign in with it any longer."""
+    """Removes a key. It can no longer be used to sign in."""
     return _view(await our.ssh_keys.remove(asks, id))
 
 

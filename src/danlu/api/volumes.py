@@ -73,14 +73,14 @@ class VolumeChanges(BaseModel):
 
 @router.get("", response_model=VolumeList)
 async def list_volumes(our: Our, asks: Asks) -> Values:
-    """Lists what one may mount; an admin sees all."""
+    """Lists the volumes the caller may mount; admins see all."""
     found = await our.volumes.seen(asks)
     return {"volumes": [volume_view(shown, asks.who.admin) for shown in found]}
 
 
 @router.post("", status_code=201, response_model=Volume, responses=error_responses(400, 409, 413))
 async def add(new: NewVolume, our: Our, asks: Asks) -> Values:
-    """Jobs that start from now on may see it."""
+    """Adds a volume, which jobs that start later may mount."""
     row = VolumeRow(
         new.name,
         new.source,
@@ -99,13 +99,13 @@ async def add(new: NewVolume, our: Our, asks: Asks) -> Values:
 
 @router.get("/{name}", response_model=Volume)
 async def show(name: Name, our: Our, asks: Asks) -> Values:
-    """One volume."""
+    """Returns a volume."""
     return volume_view(await our.volumes.show(asks, name), asks.who.admin)
 
 
 @router.patch("/{name}", response_model=Volume, responses=error_responses(400, 409, 413))
 async def change(name: Name, changes: VolumeChanges, our: Our, asks: Asks) -> Values:
-    """Changes what is named; tasks that run are not touched."""
+    """Changes the given fields. Running tasks are not affected."""
     values = {key: value for key, value in changes.model_dump().items() if value is not None}
     if "path" in values:
         values["target"] = values.pop("path")
@@ -114,7 +114,7 @@ async def change(name: Name, changes: VolumeChanges, our: Our, asks: Asks) -> Va
 
 @router.delete("/{name}", response_model=Volume, responses=error_responses(409))
 async def remove(name: Name, our: Our, asks: Asks) -> Values:
-    """No job may mount it any more; the folder itself stays as it is."""
+    """Removes a volume, so that jobs can no longer mount it. The folder itself is kept."""
     return volume_view(await our.volumes.remove(asks, name), True)
 
 

@@ -42,7 +42,7 @@ class WaitingList(BaseModel):
 
 @router.get("/waiting", response_model=WaitingList)
 async def waiting(our: Our, who: Who) -> Values:
-    """Who is next in the queue, with what, and about when: the same for everybody."""
+    """Lists the waiting jobs with their requests and estimated start times. Same for all users."""
     head = await our.board.head(who)
     return {
         "at": head.at,

@@ -32,7 +32,7 @@ _LONGEST_NAME = 64
 
 @router.websocket("/{ref}/attach")
 async def attach(socket: WebSocket, ref: str, task: int = 0) -> None:
-    """Input only: what the task prints is its log. Waits for the task to start."""
+    """Sends input to a task; its output is in its log. Waits for the task to start."""
     await _serve(socket, lambda our, asks: our.tasks.attach(asks, ref, task))
 
 
@@ -50,8 +50,8 @@ async def execute(
 ) -> None:
     """Runs a command inside the task.
 
-    A terminal with a `name` of the client's choice outlives its connection for two minutes: asking
-    again with the same name continues it and repeats what it printed last.
+    A terminal with a `name` chosen by the client survives a lost connection for two minutes:
+    reconnecting with the same name resumes it and repeats its latest output.
     """
     words = _words(argv)
     if words is None:
