@@ -10,7 +10,7 @@ from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bench.traces import NODE_CARDS, Tenanted
+from bench.traces import NODE_GPUS, Tenanted
 
 Places = list[tuple[int, int]]  # node, GPUs
 
@@ -34,7 +34,7 @@ class _State:
 def easy(jobs: Sequence[Tenanted], nodes: int) -> Found:
     """The head keeps its reservation; only jobs that end before it can start may overtake."""
     found = Found([-1] * len(jobs))
-    state = _State([NODE_CARDS] * nodes)
+    state = _State([NODE_GPUS] * nodes)
     waiting: list[int] = []
     now = place = 0
     while place < len(jobs) or waiting:
@@ -58,11 +58,11 @@ def easy(jobs: Sequence[Tenanted], nodes: int) -> Found:
 
 
 def fit(free: Sequence[int], gpus: int) -> Places | None:
-    whole, rest = divmod(gpus, NODE_CARDS) if gpus > NODE_CARDS else (0, gpus)
-    idle = [node for node, left in enumerate(free) if left == NODE_CARDS][:whole] if whole else []
+    whole, rest = divmod(gpus, NODE_GPUS) if gpus > NODE_GPUS else (0, gpus)
+    idle = [node for node, left in enumerate(free) if left == NODE_GPUS][:whole] if whole else []
     if len(idle) < whole:
         return None
-    places = [(node, NODE_CARDS) for node in idle]
+    places = [(node, NODE_GPUS) for node in idle]
     if rest:
         best = -1
         for node, left in enumerate(free):
@@ -88,13 +88,13 @@ def _pass(jobs: Sequence[Tenanted], waiting: list[int], state: _State, now: int)
     if place >= len(waiting) - 1 or not total:
         return begun
     shadow: float | None = None
-    failed = NODE_CARDS * len(state.free) + 1  # the smallest size that did not fit
+    failed = NODE_GPUS * len(state.free) + 1  # the smallest size that did not fit
     for i in waiting[place + 1 :]:
         if jobs[i].gpus >= failed:
             continue
         where = fit(state.free, jobs[i].gpus)
         if where is None:
-            if jobs[i].gpus <= NODE_CARDS:
+            if jobs[i].gpus <= NODE_GPUS:
                 failed = min(failed, jobs[i].gpus)
             continue
         if shadow is None:
@@ -127,7 +127,7 @@ def _shadow(gpus: int, state: _State) -> float:
 
 
 def _could(free: Sequence[int], gpus: int, changed: Places) -> bool:
-    if gpus <= NODE_CARDS:
+    if gpus <= NODE_GPUS:
         # Only nodes where a job ended can now fit; several may end at once.
         return any(free[node] >= gpus for node, _ in changed) or fit(free, gpus) is not None
     return fit(free, gpus) is not None

@@ -28,7 +28,7 @@ from danlu.sdk import Client
 SUMMARY = "5,000 nodes and 40,000 GPUs; 100,000 waiting jobs; a live queue of 10,000"
 GIB = 2**30
 NODES = 5000
-CARDS = 8
+GPUS = 8
 LONG_QUEUE = 10_000
 DAY = 86_400.0
 
@@ -154,7 +154,7 @@ def empty_nodes() -> list[NodeState]:
     models = ("A100", "A100", "A100", "V100", "RTX 3090", "RTX 3090", "T4", "H800")
     nodes = []
     for number in range(NODES):
-        gpus = tuple(GpuState(index, models[number % len(models)]) for index in range(CARDS))
+        gpus = tuple(GpuState(index, models[number % len(models)]) for index in range(GPUS))
         nodes.append(NodeState(f"n{number:04}", 128, 1024 * GIB, 128, 1024 * GIB, gpus))
     return nodes
 

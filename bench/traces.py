@@ -14,7 +14,7 @@ from danlu.sched.api import GpuState, NodeState, TaskShape
 
 WINDOWS = (1981, 2756, 4299, 8850, 3316, 2714, 5228, 7762, 4022, 7085)
 WINDOW = 1024
-NODE_CARDS = 8
+NODE_GPUS = 8
 
 
 class Missing(Exception):
@@ -140,8 +140,8 @@ _gangs: dict[int, tuple[TaskShape, ...]] = {}
 def gang(gpus: int) -> tuple[TaskShape, ...]:
     """Up to a node's GPUs on one node; larger jobs take whole nodes and a remainder."""
     if gpus not in _gangs:
-        whole, rest = divmod(gpus, NODE_CARDS)
-        shapes = [TaskShape(0, 0, NODE_CARDS)] * whole + ([TaskShape(0, 0, rest)] if rest else [])
+        whole, rest = divmod(gpus, NODE_GPUS)
+        shapes = [TaskShape(0, 0, NODE_GPUS)] * whole + ([TaskShape(0, 0, rest)] if rest else [])
         _gangs[gpus] = tuple(shapes)
     return _gangs[gpus]
 
@@ -153,15 +153,15 @@ def read_philly() -> Tenancy:
     with find("philly/philly.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             job = _tenanted(row)
-            if job is not None and job.gpus <= NODE_CARDS * listed.get(job.tenant, 0):
+            if job is not None and job.gpus <= NODE_GPUS * listed.get(job.tenant, 0):
                 jobs.append(job)
     jobs.sort(key=lambda job: (job.submit, job.run, job.gpus))
     span = (_UNTIL - _SINCE).total_seconds()
     nodes = {}
     for tenant in sorted({job.tenant for job in jobs}):
         own = [job for job in jobs if job.tenant == tenant]
-        work = sum(job.run * job.gpus for job in own) / span / _LOAD / NODE_CARDS
-        largest = max(job.gpus for job in own) / NODE_CARDS
+        work = sum(job.run * job.gpus for job in own) / span / _LOAD / NODE_GPUS
+        largest = max(job.gpus for job in own) / NODE_GPUS
         nodes[tenant] = max(math.ceil(largest), math.ceil(work))
     return Tenancy(jobs, nodes)
 
@@ -176,5 +176,5 @@ def _tenanted(row: dict[str, str]) -> Tenanted | None:
 
 
 def gpu_nodes(count: int) -> list[NodeState]:
-    gpus = tuple(GpuState(index, "GPU") for index in range(NODE_CARDS))
+    gpus = tuple(GpuState(index, "GPU") for index in range(NODE_GPUS))
     return [NodeState(f"n{number:03d}", 0, 0, 0, 0, gpus) for number in range(count)]

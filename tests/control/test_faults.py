@@ -25,7 +25,7 @@ class Shaky(FaultyEngine):
         return Fault.NONE if self._calm else await super()._answerable()
 
 
-class ShakyDesk(Harness):
+class ShakyHarness(Harness):
     engine: Shaky
 
     def __init__(self, folder: Path) -> None:
@@ -33,8 +33,8 @@ class ShakyDesk(Harness):
 
 
 @pytest.fixture
-async def harness(tmp_path: Path) -> AsyncIterator[ShakyDesk]:
-    harness = ShakyDesk(tmp_path)
+async def harness(tmp_path: Path) -> AsyncIterator[ShakyHarness]:
+    harness = ShakyHarness(tmp_path)
     await harness.open()
     yield harness
     await harness.clear()
@@ -43,7 +43,7 @@ async def harness(tmp_path: Path) -> AsyncIterator[ShakyDesk]:
 
 @pytest.mark.parametrize("fault", list(Fault))
 async def test_a_launch_that_goes_wrong_runs_the_command_exactly_once(
-    harness: ShakyDesk, tmp_path: Path, fault: Fault
+    harness: ShakyHarness, tmp_path: Path, fault: Fault
 ) -> None:
     runs = tmp_path / "runs"
     harness.engine.plan_faults(fault)
@@ -55,7 +55,7 @@ async def test_a_launch_that_goes_wrong_runs_the_command_exactly_once(
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-async def test_a_stop_that_goes_wrong_is_given_again(harness: ShakyDesk, fault: Fault) -> None:
+async def test_a_stop_that_goes_wrong_is_given_again(harness: ShakyHarness, fault: Fault) -> None:
     job = await harness.submit(command="sleep 1000")
     await harness.until(job, "running")
     harness.engine.plan_faults(fault)
@@ -65,7 +65,7 @@ async def test_a_stop_that_goes_wrong_is_given_again(harness: ShakyDesk, fault: 
 
 
 async def test_under_constant_trouble_every_job_ends_once_as_it_should(
-    harness: ShakyDesk, tmp_path: Path
+    harness: ShakyHarness, tmp_path: Path
 ) -> None:
     harness.engine.shake(0.25)
     jobs = [await harness.submit(**_job(number, tmp_path)) for number in range(40)]

@@ -9,8 +9,8 @@ from danlu.engines.api import GpuInfo, Inventory, NodeInfo
 from danlu.sched.api import TaskShape
 from danlu.spec.placement import Placement
 
-CARDS = tuple(GpuInfo(index, "RTX3090") for index in range(4))
-NODE = NodeInfo("n1", 16, 64 << 30, CARDS)
+GPUS = tuple(GpuInfo(index, "RTX3090") for index in range(4))
+NODE = NodeInfo("n1", 16, 64 << 30, GPUS)
 
 
 def _ledger(*nodes: NodeInfo) -> Ledger:
@@ -61,7 +61,7 @@ def test_shares_of_a_gpu_add_up() -> None:
 def test_a_node_that_shrinks_under_its_jobs_has_nothing_free_not_less() -> None:
     ledger = _ledger()
     ledger.hold("a", "job", [TaskShape(cpus=12, memory=48 << 30)], [Placement("n1", ())])
-    assert ledger.learn(Inventory((NodeInfo("n1", 8, 32 << 30, CARDS),)))
+    assert ledger.learn(Inventory((NodeInfo("n1", 8, 32 << 30, GPUS),)))
     (state,) = ledger.states()
     assert (state.cpus_free, state.memory_free) == (0, 0)
 

@@ -22,8 +22,8 @@ from danlu.spec.states import State
 from danlu.store.rows import AttemptRow, JobRow
 from danlu.store.store import Store
 
-CARDS = tuple(GpuInfo(index, "RTX3090") for index in range(2))
-NODES = tuple(NodeInfo(name, 16, 64 << 30, CARDS) for name in ("n1", "n2"))
+GPUS = tuple(GpuInfo(index, "RTX3090") for index in range(2))
+NODES = tuple(NodeInfo(name, 16, 64 << 30, GPUS) for name in ("n1", "n2"))
 
 
 @pytest.fixture

@@ -77,5 +77,5 @@ def test_a_change_is_tried_as_if_it_had_been_asked_for_from_the_start() -> None:
     memory = decide(snapshot, Policy()).memory
     assert "a" in {entry.job_id for entry in memory["default"].entries}  # type: ignore[attr-defined]
     found = explain(replace(snapshot, memory=memory), Policy(), "a").suggestions
-    fewer = {one.kind: one for one in found}[SuggestionKind.FEWER_CARDS]
+    fewer = {one.kind: one for one in found}[SuggestionKind.FEWER_GPUS]
     assert (fewer.effect, fewer.numbers["gpus"]) == (Effect.STARTS_NOW, 2)

@@ -12,13 +12,14 @@ from sqlalchemy import func, select
 
 from danlu.store import Store, StoreConflict, StoreError, Tx, events, jobs, tables
 from danlu.store.tx import Statement
+from tests.store.reading import all_events
 from tests.store.samples import a_job, an_attempt, an_event
 
 _TRANSACTIONS = Statement(select(func.max(tables.batches.c.token)))
 
 
 async def written(store: Store) -> list[Any]:
-    found = await store.read(lambda tx: events.events_after(tx, 0, 10_000))
+    found = await store.read(all_events)
     return [event.data["n"] for event in found]
 
 

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from collections import Counter
 
-from danlu.store import Store, events, jobs
+from danlu.store import Store, jobs
+from tests.store.reading import all_events
 from tests.support.postgres import PostgresServer
 
 ROUNDS = 4
@@ -45,7 +46,7 @@ async def everything_is_there_once(url: str, acknowledged: set[str]) -> None:
     store = Store.open(url)
     try:
         rows = await store.read(jobs.active_jobs)
-        logged = await store.read(lambda tx: events.events_after(tx, 0, 1_000_000))
+        logged = await store.read(all_events)
     finally:
         await store.close()
     ids = [row.id for row in rows]

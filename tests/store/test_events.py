@@ -9,6 +9,7 @@ import pytest
 
 from danlu.store import Store, Tx, events
 from danlu.store.database import Connection
+from tests.store.reading import all_events
 from tests.store.samples import an_event
 
 
@@ -36,7 +37,7 @@ def test_nobody_changes_what_happened(connection: Connection, change: str) -> No
     connection.commit()
     with pytest.raises(Exception, match="append-only"):
         connection.execute(change)
-    found = events.events_after(connection.tx, 0)
+    found = all_events(connection.tx)
     assert [(event.seq, event.kind) for event in found] == [(1, "submitted"), (2, "submitted")]
 
 
@@ -57,7 +58,7 @@ async def test_a_follower_never_misses_one(store: Store, url: str) -> None:
     async def follow() -> None:
         while len(seen) < 2 * total:
             last = seen[-1] if seen else 0
-            found = await store.read(partial(events.events_after, seq=last))
+            found = await store.read(partial(all_events, after=last))
             seen.extend(event.seq for event in found)
 
     await asyncio.gather(write(store), write(other), follow())

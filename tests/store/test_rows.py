@@ -12,6 +12,7 @@ from danlu.spec.states import Reason, State
 from danlu.store import attempts, events, jobs, meta, secrets
 from danlu.store.database import Connection
 from danlu.store.rows import AttemptRow, EventRow, JobRow
+from tests.store.reading import all_events
 from tests.store.samples import a_job
 
 # A text in a database has no NUL and no half of a character; inside JSON anything goes.
@@ -112,7 +113,7 @@ def test_events_come_back_as_they_were(connection: Connection, rows: list[EventR
     connection.begin()
     seqs = events.append(connection.tx, rows)
     numbered = [dataclasses.replace(row, seq=seq) for row, seq in zip(rows, seqs, strict=True)]
-    assert events.events_after(connection.tx, 0) == numbered
+    assert all_events(connection.tx) == numbered
     connection.rollback()
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from danlu.store import Store, StoreAway, StoreError, StoreFull, StoreReadOnly, events
 from danlu.store.tx import Tx
+from tests.store.reading import all_events
 from tests.store.samples import an_event, healthy
 from tests.support.disks import freezable_folder, immutable
 
@@ -56,7 +57,7 @@ async def surely(store: Store, text: str) -> None:
 
 
 async def texts(store: Store) -> list[str]:
-    found = await store.read(lambda tx: events.events_after(tx, 0, 1_000_000))
+    found = await store.read(all_events)
     return [event.data["text"] for event in found]
 
 

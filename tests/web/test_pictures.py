@@ -35,7 +35,7 @@ sleep 1000
 
 
 @dataclass
-class World:
+class Filled:
     web: WebHarness
     me: Someone  # an admin who leads a group
     newcomer: Someone
@@ -64,7 +64,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def filled(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
     server = DanluServer(tmp_path_factory.mktemp("pictures") / "data", CLUSTER).start()
     web = WebHarness(server, browser, Path(PICTURES or ""))
     yield fill(web)
@@ -72,7 +72,7 @@ def world(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     server.cleanup()
 
 
-def fill(web: WebHarness) -> World:
+def fill(web: WebHarness) -> Filled:
     people = web.people
     group = people.group()
     me, bob = people.person(leads=group, name="zhangyue"), people.person(group, name="bob")
@@ -100,7 +100,7 @@ def fill(web: WebHarness) -> World:
     )
     web.harness.wait(failed)
     hidden = web.queue(hui, name="secret", held=True)
-    return World(web, me, people.person(), running, waiting, failed, hidden)
+    return Filled(web, me, people.person(), running, waiting, failed, hidden)
 
 
 def shoot(web: WebHarness, page: Page, name: str) -> list[str]:
@@ -117,8 +117,8 @@ def shoot(web: WebHarness, page: Page, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("lang", "theme"), LOOKS)
-def test_every_page(world: World, lang: str, theme: str) -> None:
-    web, look = world.web, f"{lang}-{theme}"
+def test_every_page(filled: Filled, lang: str, theme: str) -> None:
+    web, look = filled.web, f"{lang}-{theme}"
     page = web.page(lang, theme)
     page.goto(web.server.url)
     expect(page.locator("input[name=user]")).to_be_visible()
@@ -126,8 +126,8 @@ def test_every_page(world: World, lang: str, theme: str) -> None:
     page.goto(f"{web.server.url}/sign-up")
     expect(page.locator("input[name=code]")).to_be_visible()
     wrong += shoot(web, page, f"sign-up-{look}")
-    web.sign_in(page, world.me.name)
-    for name, (path, sign) in world.pages().items():
+    web.sign_in(page, filled.me.name)
+    for name, (path, sign) in filled.pages().items():
         page.goto(f"{web.server.url}{path}")
         expect(page.locator(sign).first).to_be_visible()
         expect(page.locator("[aria-busy=true]")).to_have_count(0)
@@ -136,16 +136,16 @@ def test_every_page(world: World, lang: str, theme: str) -> None:
 
 
 @pytest.mark.parametrize(("lang", "theme"), LOOKS)
-def test_every_state(world: World, lang: str, theme: str) -> None:
-    web, look = world.web, f"{lang}-{theme}"
+def test_every_state(filled: Filled, lang: str, theme: str) -> None:
+    web, look = filled.web, f"{lang}-{theme}"
     url = web.server.url
-    page = web.sign_in(web.page(lang, theme), world.newcomer.name)
+    page = web.sign_in(web.page(lang, theme), filled.newcomer.name)
     wrong: list[str] = []
     for name, path in {"jobs": "/jobs", "account": "/account"}.items():
         page.goto(f"{url}{path}")
         expect(page.locator(".empty, .none").first).to_be_visible()
         wrong += shoot(web, page, f"state-empty-{name}-{look}")
-    for name, path in {"job": f"/jobs/{world.hidden['id']}", "admin": "/admin/users"}.items():
+    for name, path in {"job": f"/jobs/{filled.hidden['id']}", "admin": "/admin/users"}.items():
         page.goto(f"{url}{path}")
         expect(page.get_by_role("alert")).to_be_visible()
         wrong += shoot(web, page, f"state-refused-{name}-{look}")

@@ -50,7 +50,7 @@ class Limits:
             and self.shapes(job) is not None
         )
 
-    def shapes(self, job: Waiting) -> Shapes | None:
+    def shapes(self, job: Waiting | Running) -> Shapes | None:
         """Its shapes, narrowed to the models it may have now; None: there is none."""
         if not self.tally.quotas and job.kind not in self._policy.kinds:
             return job.shapes
@@ -62,7 +62,7 @@ class Limits:
             return job.shapes
         return self._narrow(job, self._kind_models(job))
 
-    def _narrow(self, job: Waiting, allowed: frozenset[str]) -> Shapes | None:
+    def _narrow(self, job: Waiting | Running, allowed: frozenset[str]) -> Shapes | None:
         if allowed == self.models or not any(shape.amount for shape in job.shapes):
             return job.shapes
         key = (job.shapes, allowed)
@@ -88,22 +88,22 @@ class Limits:
             return job.shapes
         without = self.copy()
         without.left(job)
-        return without.shapes(_as_waiting(job))
+        return without.shapes(job)
 
     def may_go(self, job: Running, places: Sequence[Placement]) -> bool:
-        return self.has_models(_as_waiting(job), places)
+        return self.has_models(job, places)
 
     def left(self, job: Running) -> None:
         self.tally.ended(job)
 
     def arrived(self, job: Running, places: Sequence[Placement]) -> None:
-        self.tally.started(_as_waiting(job), places)
+        self.tally.started(job, places)
 
     def moved(self, job: Running, places: Sequence[Placement]) -> None:
         self.left(job)
         self.arrived(job, places)
 
-    def has_models(self, job: Waiting, places: Sequence[Placement]) -> bool:
+    def has_models(self, job: Waiting | Running, places: Sequence[Placement]) -> bool:
         """Whether it may have the models of just these GPUs now."""
         if not self.tally.quotas and job.kind not in self._policy.kinds:
             return True
@@ -145,25 +145,11 @@ class Limits:
             self._models = frozenset(model for models in alike for model in models)
         return self._models
 
-    def _kind_models(self, job: Waiting) -> frozenset[str]:
+    def _kind_models(self, job: Waiting | Running) -> frozenset[str]:
         listed = self._policy.kinds.get(job.kind)
         if listed is None:
             return self.models
         return frozenset(m for m in self.models if any(same(name, m) for name in listed))
-
-
-def _as_waiting(job: Running) -> Waiting:
-    return Waiting(
-        job.job_id,
-        job.ref,
-        job.owner,
-        0,
-        job.priority,
-        job.shapes,
-        group=job.group,
-        queue=job.queue,
-        kind=job.kind,
-    )
 
 
 def array_is_full(job: Waiting, active: dict[str, int]) -> bool:

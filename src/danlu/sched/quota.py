@@ -74,7 +74,7 @@ class Tally:
         twin.groups = {name: held.copy() for name, held in self.groups.items()}
         return twin
 
-    def started(self, job: Waiting, places: Sequence[Placement]) -> None:
+    def started(self, job: Waiting | Running, places: Sequence[Placement]) -> None:
         if self.quotas:
             self._add(job.owner, job.group, job.shapes, places)
 
@@ -100,7 +100,7 @@ class Tally:
             for _, limit, used, need in _figures(job.shapes, quota, held)
         )
 
-    def barred(self, job: Waiting, models: Iterable[str]) -> frozenset[str]:
+    def barred(self, job: Waiting | Running, models: Iterable[str]) -> frozenset[str]:
         """Models of which it may not have as much as it wants, where it leaves the model open."""
         if not self.quotas:
             return frozenset()
@@ -123,7 +123,7 @@ class Tally:
             if held.of_model(model) + amount > limit
         ]
 
-    def _quotas_of(self, job: Waiting) -> Iterator[tuple[CauseKind, str, Quota, Held]]:
+    def _quotas_of(self, job: Waiting | Running) -> Iterator[tuple[CauseKind, str, Quota, Held]]:
         quotas = self.quotas
         user = quotas.users.get(job.owner, quotas.user)
         if user is not None:

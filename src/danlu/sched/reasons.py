@@ -107,7 +107,7 @@ class Eta:
 
 class SuggestionKind(StrEnum):
     SPLIT = "split"  # the same number of GPUs over several nodes
-    FEWER_CARDS = "fewer_gpus"
+    FEWER_GPUS = "fewer_gpus"
     ANY_MODEL = "any_model"
     OTHER_MODEL = "other_model"
     LESS_CPU_MEMORY = "less_cpu_memory"

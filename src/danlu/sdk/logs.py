@@ -113,7 +113,6 @@ class LogStream:
         if self._parser.status < 400:
             self._tail = None
             self.offset = _number(headers.get("x-log-offset"), self.offset)
-            self.attempt = _number(headers.get("x-log-attempt"), self.attempt or 0) or None
             self.size = _number(headers.get("x-log-size"), -1)
 
     def close(self) -> None:

@@ -37,7 +37,7 @@ class Answers:
     sign_up: str = "request"
     circle_of_trust: bool = False
     shared: Path | None = None
-    cards: tuple[str, int] | None = None  # GPUs to pretend, on a machine that has none
+    pretended: tuple[str, int] | None = None  # GPUs, on a machine that has none
 
 
 class Stopped(Exception):
@@ -131,14 +131,14 @@ class Interview:
             _shared,
         )
         if not gpus.detect():
-            answers.cards = self._ask(
+            answers.pretended = self._ask(
                 Text(
                     "No GPU found. Pretend some, to try the scheduler? For example 4:A100 (empty: "
                     "none)",
                     "没有找到显卡。要声明几张虚拟的卡来试用调度吗？例如 4:A100（留空：没有）",
                 ),
                 "",
-                _cards,
+                _pretended,
             )
 
     def _yes(self, question: Text, usual: bool) -> bool:
@@ -194,7 +194,7 @@ def _boolean(text: str) -> bool:
     return text.lower() in ("y", "yes", "是")
 
 
-def _cards(text: str) -> tuple[str, int] | None:
+def _pretended(text: str) -> tuple[str, int] | None:
     if not text:
         return None
     count, colon, model = text.partition(":")
@@ -217,10 +217,10 @@ def written(answers: Answers) -> str:
         parts.append("circle_of_trust = true")
     if answers.shared is not None:
         parts += ["", "[volumes.shared]", f"source = {_quoted(str(answers.shared))}"]
-    if answers.cards is not None:
-        model, count = answers.cards
-        pretended = Text("These GPUs do not exist", "这些卡并不存在")
-        parts += ["", f"# {say(pretended)}", "[[nodes]]", 'name = "n1"']
+    if answers.pretended is not None:
+        model, count = answers.pretended
+        note = Text("These GPUs do not exist", "这些卡并不存在")
+        parts += ["", f"# {say(note)}", "[[nodes]]", 'name = "n1"']
         parts.append(f"gpus = {_quoted(f'{count}:{model}')}")
     return "\n".join(parts) + "\n"
 
@@ -247,15 +247,15 @@ def _put(file: Path, text: str) -> None:
 
 def _machine() -> Text:
     found = Counter(gpu.model for gpu in gpus.detect())
-    cards = ", ".join(f"{count} x {model}" for model, count in found.items())
+    models = ", ".join(f"{count} x {model}" for model, count in found.items())
     cpus, memory = machine_cpus(), format_size(machine_memory())
     runtimes = [name for name in ("docker", "podman") if shutil.which(name)]
     listed = ", ".join(runtimes)
     return Text(
         f"This machine: {counted(cpus, 'CPU')}, {memory} memory, "
-        f"{cards or 'no GPU'}, {listed or 'no container runtime'}, "
+        f"{models or 'no GPU'}, {listed or 'no container runtime'}, "
         f"{'root' if os.geteuid() == 0 else 'without root'}",
-        f"本机：{cpus:g} 个 CPU，{memory} 内存，{cards or '没有显卡'}，"
+        f"本机：{cpus:g} 个 CPU，{memory} 内存，{models or '没有显卡'}，"
         f"{listed or '没有容器运行时'}，{'root' if os.geteuid() == 0 else '没有 root 权限'}",
     )
 

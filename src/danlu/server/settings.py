@@ -44,7 +44,7 @@ __all__ = [
 ]
 DEFAULT_PORT = 8080
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
-_MOST_CARDS = 4096  # GPUs of one model on one node
+_MOST_GPUS = 4096  # GPUs of one model on one node
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?\.?")
 _LIMITS = tuple(each.name for each in fields(Limits))
 _SERVER = (
@@ -359,8 +359,8 @@ class Reader(Values):
             count, _, model = str(text).partition(":")
             if not count.isdigit() or not model.strip():
                 raise self._wrong(key, text, Text('must be like "5:RTX3090"', '请写 "5:RTX3090"'))
-            if len(count) > 4 or int(count) > _MOST_CARDS:
-                most = f"{_MOST_CARDS}"
+            if len(count) > 4 or int(count) > _MOST_GPUS:
+                most = f"{_MOST_GPUS}"
                 raise self._wrong(key, text, Text(f"at most {most} GPUs", f"最多 {most} 张卡"))
             gpus.append((model.strip(), int(count)))
         return tuple(gpus)

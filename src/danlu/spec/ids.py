@@ -34,7 +34,3 @@ def uuid7() -> str:
 def is_uuid(text: str) -> bool:
     """A UUID in canonical lower-case form."""
     return len(text) == 36 and _UUID.fullmatch(text) is not None
-
-
-def is_uuid7(text: str) -> bool:
-    return is_uuid(text) and text[14] == "7" and text[19] in "89ab"

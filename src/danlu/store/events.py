@@ -14,15 +14,14 @@ from danlu.store.tx import Row, Statement, Tx
 _SEQ = "events.seq"
 _INSERT = Statement(insert(events))
 _LAST = Statement(select(func.max(events.c.seq)))
-_after = (
+_OF_JOB = Statement(
     select(events.c.job_id, events.c.at, events.c.kind, events.c.actor, events.c.data, events.c.seq)
     .where(events.c.seq > bindparam("after"))
+    .where(events.c.job_id == bindparam("job_id"))
     .order_by(events.c.seq)
     .limit(bindparam("limit", type_=Integer))
     .offset(literal_column("0"))
 )
-_AFTER = Statement(_after)
-_OF_JOB = Statement(_after.where(events.c.job_id == bindparam("job_id")))
 
 
 def append(tx: Tx, rows: Sequence[EventRow]) -> list[int]:
@@ -61,11 +60,6 @@ def events_of(tx: Tx, job_id: str, after_seq: int = 0, limit: int = 1000) -> lis
     """Oldest first."""
     params = {"job_id": job_id, "after": after_seq, "limit": limit}
     return [_event(row) for row in tx.rows(_OF_JOB, params)]
-
-
-def events_after(tx: Tx, seq: int, limit: int = 1000) -> list[EventRow]:
-    """Of all jobs, oldest first."""
-    return [_event(row) for row in tx.rows(_AFTER, {"after": seq, "limit": limit})]
 
 
 def _event(row: Row) -> EventRow:

@@ -8,11 +8,11 @@ from danlu.spec.defaults import Defaults
 from danlu.spec.dialects import Dialect, Site, convert
 from danlu.spec.job import JobSpec
 
-EIGHT_CARDS = Site(gpus=8)
+EIGHT_GPUS = Site(gpus=8)
 FORTY_CPUS = Defaults(node_cpus=40, node_gpus=8)
 
 
-def job(*options: str, site: Site = EIGHT_CARDS, defaults: Defaults = FORTY_CPUS) -> JobSpec:
+def job(*options: str, site: Site = EIGHT_GPUS, defaults: Defaults = FORTY_CPUS) -> JobSpec:
     lines = ["#!/bin/bash", *(f"#SBATCH {option}" for option in options), "srun hostname"]
     found = convert("\n".join(lines), Dialect.SBATCH, site=site, defaults=defaults)
     return found.jobs[0].spec

@@ -19,7 +19,7 @@ def change_words(suggestion: Suggestion) -> Text:
             f"{n['tasks']} x {counted(int(n['gpus']), 'GPU')}, distributed",
             f"分布式 {n['tasks']} × {n['gpus']} 卡",
         )
-    if suggestion.kind is SuggestionKind.FEWER_CARDS:
+    if suggestion.kind is SuggestionKind.FEWER_GPUS:
         gpus = int(n["gpus"])
         return Text(counted(gpus, "GPU"), f"{gpus} 卡")
     if suggestion.kind is SuggestionKind.ANY_MODEL:

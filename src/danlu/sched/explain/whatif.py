@@ -203,7 +203,7 @@ def _fewer(done: Pass, job: Waiting, causes: Sequence[Cause]) -> Iterator[_Chang
             cpus, memory = round(shape.cpus * part, 3), int(shape.memory * part)
             fewer = replace(shape, gpus=gpus, cpus=cpus, memory=memory)
             numbers: Numbers = {"gpus": gpus}
-            yield _Change(SuggestionKind.FEWER_CARDS, replace(job, shapes=(fewer,)), numbers)
+            yield _Change(SuggestionKind.FEWER_GPUS, replace(job, shapes=(fewer,)), numbers)
 
 
 def _leaner(done: Pass, job: Waiting) -> Iterator[_Change]:

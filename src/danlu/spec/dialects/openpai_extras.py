@@ -13,7 +13,7 @@ from danlu.spec.text import Text
 
 _PLUGINS = "com.microsoft.pai.runtimeplugin"
 _PRIORITIES = {"crit": 120, "prod": 100, "test": 10, "oppo": -1}
-_CARD = re.compile(
+_GPU = re.compile(
     r"(?:^|[^A-Za-z0-9])((?:RTX|GTX|TITAN|Tesla)?[-_ ]?"
     r"(?:[KPVTAHML]\d{1,3}[A-Za-z]?|[1-5]0[5-9]0(?:ti)?|MI\d{2,3}[A-Za-z]?))(?:$|[^A-Za-z0-9])",
     re.IGNORECASE,
@@ -116,7 +116,7 @@ class Extras:
         sku = keys.text(kind)
         keys.raw("skuType")
         if sku is not None:
-            gpu = _CARD.search(sku)
+            gpu = _GPU.search(sku)
             if gpu is not None:
                 self.models[role] = gpu[1].strip(" _-")
                 draft.note(

@@ -12,16 +12,16 @@ _MEMORY = re.compile(r"(\d{1,12}(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.ASCII | re.
 _ALL = ("maxmempernode", "maxmempercpu")
 _UNITS = {"": M, "K": K, "M": M, "G": G, "T": T}
 # A model may start with a digit (2080ti, 3g.40gb); digits alone are a count, as in Slurm.
-_CARDS = re.compile(r"(?:([A-Za-z0-9][\w.+-]*)[:=])?(\d{1,5})", re.ASCII)
-_ONE_CARD = re.compile(r"(?=[\w.+-]*[A-Za-z])([A-Za-z0-9][\w.+-]*)", re.ASCII)
+_GPUS = re.compile(r"(?:([A-Za-z0-9][\w.+-]*)[:=])?(\d{1,5})", re.ASCII)
+_ONE_GPU = re.compile(r"(?=[\w.+-]*[A-Za-z])([A-Za-z0-9][\w.+-]*)", re.ASCII)
 
 
 def count_and_model(text: str) -> tuple[int | None, str | None]:
     """`4`, `a100` or `a100:4`; no count if it is none of them."""
-    match = _CARDS.fullmatch(text)
+    match = _GPUS.fullmatch(text)
     if match is not None:
         return int(match[2]), match[1]
-    return (1, text) if _ONE_CARD.fullmatch(text) else (None, None)
+    return (1, text) if _ONE_GPU.fullmatch(text) else (None, None)
 
 
 def read_memory(value: object) -> int:
