@@ -1,4 +1,4 @@
-"""Compressed size of the JavaScript each web page loads."""
+"""Web pages: compressed size, the map of 1,600 GPUs in a browser, 200 open pages on one server."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from bench import web_map, web_readers
 from bench.measure import Options, note
 from bench.table import Goal, Row
 from danlu.api.pages import BUILT
 
-SUMMARY = "JavaScript that each web page loads, compressed"
+SUMMARY = "web pages: JavaScript of each, the map of 1,600 GPUs, 200 open pages"
 HOME = 250.0
 ANY = 400.0
 PAGES = {
@@ -21,6 +22,9 @@ PAGES = {
         "src/job/charts.tsx",
         "src/job/terminal.tsx",
     ),
+    "a group": ("src/group/page.tsx",),
+    "administration": ("src/admin/page.tsx",),
+    "an account": ("src/account/page.tsx",),
 }
 
 
@@ -35,6 +39,8 @@ def run(options: Options) -> Iterator[Row]:
     for name, parts in PAGES.items():
         files = home.union(*(_needs(manifest, part) for part in parts))
         yield Row(f"{name}, KB", _size(files), goal=Goal("at most", ANY, "KB"))
+    yield from web_map.rows(options)
+    yield from web_readers.rows(options)
 
 
 def _needs(manifest: dict[str, dict[str, Any]], part: str) -> set[str]:

@@ -66,6 +66,19 @@ def test_no_script_but_our_own_files_runs(built: TestClient) -> None:
     assert "object-src 'none'" in policy
 
 
+@pytest.mark.parametrize("path", ["/", "/jobs/alice~mnist-3", "/assets/index-1a2b.js"])
+def test_only_the_headers_can_be_asked_for(built: TestClient, path: str) -> None:
+    plain = {**BROWSER, "accept-encoding": "identity"}
+    whole, head = built.get(path, headers=plain), built.head(path, headers=plain)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers == whole.headers
+
+
+def test_the_headers_of_what_is_missing_say_so(built: TestClient) -> None:
+    assert built.head("/danlu/v1/no-such-route").status_code == 404
+    assert built.head("/nothing.txt").status_code == 404
+
+
 @pytest.mark.parametrize(
     "path", ["/assets/gone-9z.js", "/danlu/v1/no-such-route", "/api/v2/jobs", "/nothing.txt"]
 )

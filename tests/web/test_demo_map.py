@@ -6,11 +6,13 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.demo import Visitor
+from tests.web.axe import serious
 
 PICTURES = os.environ.get("DANLU_TEST_PICTURES")
 
@@ -24,10 +26,17 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
 
 
 def opened(
-    browser: Browser, demo: Visitor, path: str = "/", who: str = "zhangyue", lang: str = "en"
+    browser: Browser,
+    demo: Visitor,
+    path: str = "/",
+    who: str = "zhangyue",
+    lang: str = "en",
+    theme: Literal["dark", "light"] = "dark",
 ) -> Page:
     context = browser.new_context(
-        viewport={"width": 1440, "height": 900}, locale="zh-CN" if lang == "zh" else "en-GB"
+        viewport={"width": 1440, "height": 900},
+        locale="zh-CN" if lang == "zh" else "en-GB",
+        color_scheme=theme,
     )
     page = context.new_page()
     page.goto(f"{demo.address()}{path}")
@@ -53,7 +62,7 @@ def test_every_gpu_is_drawn_with_its_state_and_the_numbers_add_up(
     expect(page.locator(".block.idle")).to_contain_text("notebook")
     expect(page.locator(".block.idle")).to_contain_text(re.compile(r"idle 3 h"))
     expect(page.locator(".block.outside")).to_have_count(1)
-    expect(page.locator(".block.down")).to_contain_text("ECC errors")
+    expect(page.locator(".block.down")).to_contain_text("Xid 48")
     expect(page.locator(".block.mine .busy").first).to_contain_text("%")
     expect(page.locator(".block.mine svg.recent").first).to_be_visible()
     cells = {
@@ -93,3 +102,16 @@ def test_a_wall_display_shows_the_map_without_controls(browser: Browser, demo: V
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     page.keyboard.press("Escape")
     expect(page.locator("header.top")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_every_state_of_a_gpu_is_readable_for_everybody(
+    browser: Browser, demo: Visitor, theme: Literal["dark", "light"]
+) -> None:
+    page = opened(browser, demo, theme=theme)
+    wrong: dict[str, list[str]] = {}
+    for path in ("/", "/?fits=5", "/?wall=1"):
+        page.goto(f"{demo.address()}{path}")
+        expect(page.locator(".gpu .busy").first).to_be_visible()
+        wrong[path] = serious(page)
+    assert {path: found for path, found in wrong.items() if found} == {}

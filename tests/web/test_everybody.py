@@ -18,6 +18,8 @@ def test_no_page_has_a_serious_flaw_or_scrolls_sideways(
     for _ in range(3):
         web.run(bob, name="long", gpus=5, time_limit="2h")
     waiting = web.queue(alice, name="waits", gpus=5, time_limit="1h")
+    failed = web.queue(alice, name="fails", command="echo boom >&2; exit 3")
+    web.harness.wait(failed)
     page = web.page(lang, theme)
     page.goto(web.server.url)
     expect(page.locator("input[name=user]")).to_be_visible()
@@ -30,6 +32,7 @@ def test_no_page_has_a_serious_flaw_or_scrolls_sideways(
         "jobs": ("/jobs", "tbody tr"),
         "waiting": (f"/jobs/{waiting['id']}", ".why-card .sentence"),
         "running": (f"/jobs/{running['id']}", ".log"),
+        "ended": (f"/jobs/{failed['id']}", ".end-card"),
         "account": ("/account", "input[name=key]"),
         "nothing": ("/no/such/page", "h1"),
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -197,3 +199,77 @@ def test_anothers_job_is_refused_in_words(web: WebHarness) -> None:
     page = web.sign_in(web.page(), alice.name, f"/jobs/{job['ref'].replace('/', '~')}")
     expect(page.get_by_role("alert")).to_contain_text("Not found")
     expect(page.get_by_role("alert")).not_to_contain_text("sleep")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_verified_what_if_starts_the_waiting_job_in_place(web: WebHarness, lang: str) -> None:
+    alice, bob = web.people.person(), web.people.person()
+    for _ in range(4):
+        web.run(bob, name="long", gpus=4, time_limit="2h")
+    job = web.queue(alice, name="waits", gpus=3, time_limit="1h")
+    page = web.sign_in(web.page(lang), alice.name, f"/jobs/{job['id']}")
+    helps = [one for one in web.harness.why(job)["suggestions"] if one["effect"] == "starts_now"]
+    button = page.locator("button.what-if", has_text=helps[0][lang]).first
+    expect(button.locator(".starts_now")).to_be_visible()
+    button.click()
+    expect(page.locator(".badge.go").first).to_be_visible()
+    expect(page.locator("h1")).to_have_text(job["ref"])
+    now = alice.get(f"/jobs/{job['id']}")
+    assert now["state"] == "running"
+    kinds = [event["kind"] for event in alice.get(f"/jobs/{job['id']}/events")["events"]]
+    assert kinds.count("submitted") == kinds.count("edited") == 1
+    kept = ("id", "ref", "seq", "submitted_at")
+    assert {key: now[key] for key in kept} == {key: job[key] for key in kept}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_why_table_adds_up_to_its_sentence(web: WebHarness, lang: str) -> None:
+    """GPUs of a drained node are idle, but nobody's to have."""
+    alice, bob = web.people.person(), web.people.person()
+    web.people.admin.do("POST", "/nodes/n4/drain", {"reason": "new fan"})
+    try:
+        for _ in range(3):
+            web.run(bob, name="long", gpus=4, time_limit="2h")
+        job = web.queue(alice, name="waits", gpus=3, time_limit="1h")
+        page = web.sign_in(web.page(lang), alice.name, f"/jobs/{job['id']}")
+        rows = page.locator(".causes tbody tr")
+        expect(rows).to_have_count(4)
+        shown = [row.locator("td").nth(1).inner_text() for row in rows.all()]
+        why = web.harness.why(job)
+        assert sum(int(text) for text in shown if text.isdigit()) == 3
+        assert why["causes"][0]["numbers"]["free_gpus"] == 3
+        drained = page.get_by_role("row", name=re.compile("^n4 "))
+        expect(drained.locator("td").nth(1)).to_have_text("–")
+        expect(drained).to_contain_text("drained" if lang == "en" else "已停用")
+        opens = page.get_by_role("row", name=re.compile("^n1 ")).locator("td").nth(4)
+        expect(opens).to_have_text(re.compile(r"\d\d:\d\d"))
+        place = "place 1 in the queue" if lang == "en" else "排第 1 位"
+        expect(page.locator(".why-card")).to_contain_text(place)
+        expect(page.locator(".lane.own .planned")).to_be_visible()
+        web.picture(page, f"why-drained-{lang}")
+    finally:
+        web.people.admin.do("POST", "/nodes/n4/resume")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_job_that_ran_out_of_time_runs_again_with_more(web: WebHarness, lang: str) -> None:
+    alice = web.people.person()
+    job = web.queue(alice, name="slow", time_limit="1s", grace="1s")
+    web.harness.wait(job)
+    page = web.sign_in(web.page(lang), alice.name, f"/jobs/{job['id']}")
+    page.locator(".end-card").get_by_role("link").click()
+    expect(page.get_by_label("YAML")).to_have_value(re.compile("time_limit: 2s"))
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_a_long_name_is_not_squeezed_on_a_phone(web: WebHarness, width: int) -> None:
+    alice = web.people.person()
+    job = web.run(alice, name="vit-base", gpus=1)
+    page = web.sign_in(web.page(width=width, height=844), alice.name, f"/jobs/{job['id']}")
+    expect(page.get_by_role("button", name="Terminal")).to_be_visible()
+    title, tools = (
+        page.locator(f".page-head .{part}").bounding_box() for part in ("job-title", "tools")
+    )
+    assert title is not None and tools is not None
+    assert title["y"] + title["height"] <= tools["y"]
+    assert title["width"] > 0.8 * width

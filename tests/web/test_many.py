@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.server import DanluServer
+from tests.web.axe import serious
 from tests.web.conftest import PICTURES
 from tests.web.harness import WebHarness
 
@@ -40,6 +41,10 @@ def test_the_map_of_many_gpus(browser: Browser, tmp_path: Path) -> None:
         page.set_viewport_size({"width": 390, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         web.picture(page, "map-1600-390")
+        for theme in ("dark", "light"):
+            page = web.sign_in(web.page(theme=theme), alice.name)
+            expect(page.locator(".small-map canvas")).to_have_count(3)
+            assert serious(page) == []
     finally:
         web.close()
         server.cleanup()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,29 @@ def test_a_server_restarts_under_an_open_page(browser: Browser, tmp_path: Path, 
         expect(page.locator(".away-bar")).to_have_count(0)
         web.harness.stop(job, now=True)
         expect(page.locator(".block.mine")).to_have_count(0)
+    finally:
+        web.close()
+        server.cleanup()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_server_that_falls_silent_is_noticed(browser: Browser, tmp_path: Path, lang: str) -> None:
+    """Its connections stay open, as they do when a cable is pulled: no browser says anything."""
+    server = DanluServer(tmp_path / "data", CLUSTER).start()
+    web = WebHarness(server, browser, None)
+    assert server.process is not None
+    try:
+        page = web.sign_in(web.page(lang), web.people.person().name)
+        expect(page.locator(".live.live")).to_be_visible()
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            away = "has not answered since" if lang == "en" else "没有响应"
+            expect(page.locator(".away-bar")).to_contain_text(away)
+            expect(page.locator(".live.away")).to_be_visible()
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        expect(page.locator(".live.live")).to_be_visible()
+        expect(page.locator(".away-bar")).to_have_count(0)
     finally:
         web.close()
         server.cleanup()

@@ -20,6 +20,7 @@ _HASHED = "assets/"  # named by content hash
 _FOREVER = "public, max-age=31536000, immutable"
 _ASK_AGAIN = "no-cache"
 _NOT_PAGES = ("danlu/", "api/", "light/", "assets/")
+_API = ("/danlu/", "/api/", "/light/")
 _POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -85,6 +86,9 @@ class _Last(APIRoute):
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         if scope["type"] == "http" and scope["method"] not in (self.methods or ()):
             return Match.NONE, {}
+        # The API's own routes say 405.
+        if scope.get("method") == "HEAD" and scope["path"].startswith(_API):
+            return Match.NONE, {}
         return super().matches(scope)
 
 
@@ -93,7 +97,7 @@ def install(app: FastAPI, folder: Path = BUILT) -> None:
     app.router.add_api_route(
         "/{page:path}",
         Pages(folder).__call__,
-        methods=["GET"],
+        methods=["GET", "HEAD"],
         include_in_schema=False,
         route_class_override=_Last,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 import time
 from dataclasses import fields
 from typing import Any
@@ -14,6 +14,7 @@ from danlu.spec.text import Text, counted
 from danlu.spec.units import format_duration, format_size
 from danlu.store.rows import EventRow
 
+_UNITS_ZH = {"d": "天", "h": "小时", "m": "分", "s": "秒"}
 _PROGRESS = frozenset(field.name for field in fields(ImageProgress))
 
 
@@ -69,10 +70,10 @@ def _pending(event: EventRow, data: dict[str, Any]) -> Text:
 
 def unknown_words(engine: str, seconds: float) -> Text:
     """For a job whose engine does not report it."""
-    ago = format_duration(seconds)
+    ago = _long(seconds)
     return Text(
-        f"Unknown for {ago}: engine {engine} does not report it",
-        f"状态未知已 {ago}：引擎 {engine} 没有它的消息",
+        f"Unknown for {ago.en}: engine {engine} does not report it",
+        f"状态未知已 {ago.zh}：引擎 {engine} 没有它的消息",
     )
 
 
@@ -85,10 +86,10 @@ def _pulling(event: EventRow, data: dict[str, Any]) -> Text:
 
 
 def _pulled(event: EventRow, data: dict[str, Any]) -> Text:
-    image, seconds = data["image"], format_duration(float(data["seconds"]))
+    image, took = data["image"], _long(float(data["seconds"]))
     size = format_size(data["total"]) if data["total"] else ""
-    en = ", ".join(part for part in (size, seconds) if part)
-    zh = "，".join(part for part in (size, seconds) if part)
+    en = ", ".join(part for part in (size, took.en) if part)
+    zh = "，".join(part for part in (size, took.zh) if part)
     return Text(f"Image {image} is ready ({en})", f"镜像 {image} 已就绪（{zh}）")
 
 
@@ -135,9 +136,26 @@ def _edited(event: EventRow, data: dict[str, Any]) -> Text:
 
 
 def _value(value: Any) -> str:
+    """As people write it: `2 x A100`, `n1, n2`, `KEY=value`."""
     if value is None:
         return "-"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ", ".join(_value(each) for each in value) or "-"
+    if not isinstance(value, dict):
+        return str(value)
+    if value.keys() <= {"count", "fraction", "model"} and value:
+        amount = value.get("count", value.get("fraction", 1))
+        return f"{amount} x {value['model']}" if value.get("model") else str(amount)
+    return ", ".join(f"{key}={_value(each)}" for key, each in value.items()) or "-"
+
+
+def _long(seconds: float) -> Text:
+    """A duration: `17m12s`, `17 分 12 秒`."""
+    short = format_duration(seconds)
+    parts = re.findall(r"([\d.]+)([dhms])", short)
+    return Text(short, " ".join(f"{number} {_UNITS_ZH[unit]}" for number, unit in parts))
 
 
 def _requeued(event: EventRow, data: dict[str, Any]) -> Text:
@@ -194,10 +212,10 @@ def _overtook(event: EventRow, data: dict[str, Any]) -> Text:
             f"Started ahead of {refs}, without delaying them",
             f"先于 {refs} 运行，其开始时间没变",
         )
-    long = format_duration(float(data["seconds"]))
+    long = _long(float(data["seconds"]))
     return Text(
-        f"Started ahead of {refs}: it ends within {long}, without delaying them",
-        f"先于 {refs} 运行：{long} 内结束，它们的开始时间没变",
+        f"Started ahead of {refs}: it ends within {long.en}, without delaying them",
+        f"先于 {refs} 运行：{long.zh}内结束，它们的开始时间没变",
     )
 
 
@@ -205,8 +223,7 @@ def _overtaken(event: EventRow, data: dict[str, Any]) -> Text:
     gpus = data["gpus"]
     size = Text(counted(gpus, "GPU"), f"{gpus:g} 卡")
     if data.get("seconds") is not None:
-        long = format_duration(float(data["seconds"]))
-        size += Text(f", {long}", f"，{long}")
+        size += Text(", ", "，") + _long(float(data["seconds"]))
     return Text(
         f"{data['ref']} ran first ({size.en}), without delaying yours",
         f"{data['ref']}（{size.zh}）先运行，你的开始时间没变",

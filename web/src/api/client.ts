@@ -47,12 +47,15 @@ export async function refusalOf(response: Response): Promise<Refusal> {
     error?: { code: string; message_en: string; message_zh: string; details: Detail[] };
   } | null;
   const error = body?.error;
-  const plain = `HTTP ${response.status}`;
+  // Not from our server's own words: something in between, or a server that broke.
+  const failed = response.status >= 500;
+  const en = `${failed ? "The server failed" : "The request was refused"} (HTTP ${response.status})`;
+  const zh = `${failed ? "服务器出错" : "请求被拒绝"}（HTTP ${response.status}）`;
   return new Refusal(
     response.status,
     error?.code ?? "http",
-    error?.message_en ?? plain,
-    error?.message_zh ?? plain,
+    error?.message_en ?? en,
+    error?.message_zh ?? zh,
     error?.details ?? [],
   );
 }

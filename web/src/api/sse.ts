@@ -4,8 +4,8 @@ export interface Message {
   id: string | null;
 }
 
-/** Server-sent events of an answer's body, beats included (as an event without a name). */
-export async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerator<Message> {
+/** Server-sent events of an answer's body, as many as came together; beats included (as an event without a name). */
+export async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerator<Message[]> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
   let text = "";
   try {
@@ -13,10 +13,9 @@ export async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerato
       const { value, done } = await reader.read();
       if (done) return;
       text += value;
-      for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-        yield parsed(text.slice(0, end));
-        text = text.slice(end + 2);
-      }
+      const blocks = text.split("\n\n");
+      text = blocks.pop() ?? "";
+      if (blocks.length > 0) yield blocks.map(parsed);
     }
   } finally {
     await reader.cancel().catch(() => {});

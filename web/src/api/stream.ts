@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { authorised, lost } from "./auth";
 import type { Schemas } from "./client";
-import { messages } from "./sse";
+import { messages, type Message } from "./sse";
 
 export type Node = Schemas["Node"];
 export type Happening = Pick<Schemas["StreamEvent"], "seq" | "at" | "kind" | "actor" | "data" | "en" | "zh"> & {
@@ -20,7 +20,8 @@ export interface Live {
   usage: ReadonlyMap<string, readonly Use[]>;
 }
 
-const SILENCE = 40_000; // the server gives a sign every 15 s
+const BEAT = 5; // seconds: the server gives a sign at least this often
+const SILENCE = 16_000; // three of them and a little
 const SLOWEST = 15_000;
 
 /** The one connection over which the page hears what happens. It comes back by itself. */
@@ -33,6 +34,7 @@ class Stream {
   private failures = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private wanted = false;
+  private quiet = false;
 
   readonly look = (): Live => this.live;
 
@@ -75,13 +77,17 @@ class Stream {
     authorised(headers, "GET");
     if (this.last !== null) headers.set("Last-Event-ID", this.last);
     let watch: ReturnType<typeof setTimeout> | undefined;
+    let silent = false;
     const alive = () => {
       clearTimeout(watch);
-      watch = setTimeout(() => abort.abort(), SILENCE);
+      watch = setTimeout(() => {
+        silent = true; // an open connection with nobody at its other end
+        abort.abort();
+      }, SILENCE);
     };
     try {
       alive();
-      const answer = await fetch("/danlu/v1/stream?nodes=true", { headers, signal: abort.signal, cache: "no-store" });
+      const answer = await fetch(`/danlu/v1/stream?nodes=true&beat=${BEAT}`, { headers, signal: abort.signal, cache: "no-store" });
       if (answer.status === 401 || answer.status === 403) {
         this.wanted = false;
         lost();
@@ -89,24 +95,38 @@ class Stream {
       }
       if (!answer.ok || answer.body === null) throw new Error(`HTTP ${answer.status}`);
       this.failures = 0;
-      for await (const message of messages(answer.body)) {
+      for await (const together of messages(answer.body)) {
         alive();
-        if (message.id !== null) this.last = message.id;
-        this.take(message.event, message.data);
+        this.takeAll(together);
       }
       // The server ends a stream when it stops or when who listens may no longer.
       throw new Error("ended");
     } catch {
-      if (this.wanted && abort === this.abort) this.later();
+      if (this.wanted && abort === this.abort) this.later(silent);
     } finally {
       clearTimeout(watch);
     }
   }
 
-  private later(): void {
+  private later(silent: boolean): void {
     const wait = Math.min(SLOWEST, 500 * 2 ** this.failures++) * (0.75 + Math.random() / 2);
-    this.set({ status: this.failures < 2 ? "connecting" : "away", retryAt: Date.now() + wait });
+    this.set({ status: this.failures < 2 && !silent ? "connecting" : "away", retryAt: Date.now() + wait });
     this.timer = setTimeout(() => void this.run(), wait);
+  }
+
+  /** Drawn once, however many came together. */
+  private takeAll(together: Message[]): void {
+    const before = this.live;
+    this.quiet = true;
+    try {
+      for (const message of together) {
+        if (message.id !== null) this.last = message.id;
+        this.take(message.event, message.data);
+      }
+    } finally {
+      this.quiet = false;
+      if (this.live !== before) this.tellers.forEach((tell) => tell());
+    }
   }
 
   private take(event: string, data: string): void {
@@ -139,7 +159,7 @@ class Stream {
 
   private set(change: Partial<Live>): void {
     this.live = { ...this.live, ...change };
-    this.tellers.forEach((tell) => tell());
+    if (!this.quiet) this.tellers.forEach((tell) => tell());
   }
 }
 

@@ -3,9 +3,11 @@ import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { api, got, type Schemas } from "../api/client";
+import { useLive } from "../api/stream";
 import { useWords } from "../i18n";
 import { token, useTheme } from "../ui/theme";
-import { amount, size } from "../ui/values";
+import { clock } from "../ui/time";
+import { amount, bytesOf, size } from "../ui/values";
 import "./charts.css";
 import type { JobDetail } from "./page";
 
@@ -16,26 +18,34 @@ interface Part {
   colour: string;
   shown: (value: number) => string;
   dash?: number[];
+  limit?: { name: string; value: number } | null;
 }
 
 /** Small charts on one time axis; pointing at one shows the moment in all. */
 export default function Charts({ job }: { job: JobDetail }) {
-  const words = useWords().charts;
+  const { charts: words, time } = useWords();
+  const nodes = useLive().nodes;
   const ended = job.ended_at !== null;
-  const asked = useQuery({
+  const answer = useQuery({
     queryKey: ["metrics", job.id, ended],
     queryFn: () => got(api.GET("/danlu/v1/jobs/{ref}/metrics", { params: { path: { ref: job.id }, query: { points: 200 } } })),
     refetchInterval: ended ? false : 10_000,
   });
-  const metrics = asked.data;
+  const metrics = answer.data;
   if (metrics === undefined) return null;
   const percent = (value: number) => `${Math.round(value * 100)} %`;
   const rate = (value: number) => `${size(value)}/s`;
+  // Of all tasks together, as the lines are; a job of several roles has no one number.
+  const asked = (each: number | null, name: string) => (each === null ? null : { name, value: each * job.task_count });
+  const cpus = asked(Number(job.spec["cpus"]) || null, words.asked);
+  const memory = asked(bytesOf(job.spec["memory"]), words.limit);
+  const onGpus = job.tasks.flatMap((task) => task.gpus.map((index) => nodes?.get(task.node ?? "")?.gpus.find((gpu) => gpu.index === index)?.memory ?? 0));
+  const gpuMemory = onGpus.length > 0 && !onGpus.includes(0) ? { name: words.limit, value: onGpus.reduce((sum, each) => sum + each, 0) } : null;
   const charts: Part[][] = [
     [{ name: "gpu", title: words.gpu, colour: "ember", shown: percent }],
-    [{ name: "gpu_memory", title: words.gpuMemory, colour: "ember", shown: size }],
-    [{ name: "cpu", title: words.cpu, colour: "wait", shown: (value) => amount(value) }],
-    [{ name: "memory", title: words.memory, colour: "wait", shown: size }],
+    [{ name: "gpu_memory", title: words.gpuMemory, colour: "ember", shown: size, limit: gpuMemory }],
+    [{ name: "cpu", title: words.cpu, colour: "wait", shown: (value) => amount(value), limit: cpus }],
+    [{ name: "memory", title: words.memory, colour: "wait", shown: size, limit: memory }],
     [
       { name: "disk_read", title: words.read, colour: "go", shown: rate },
       { name: "disk_written", title: words.written, colour: "out", shown: rate, dash: [4, 3] },
@@ -54,8 +64,17 @@ export default function Charts({ job }: { job: JobDetail }) {
       {measured.map((parts) => (
         <Chart key={parts[0]?.name} parts={parts} metrics={metrics} group={job.id} />
       ))}
+      {measured.length > 0 && (
+        <div className="time-axis note">
+          {[0, 0.5, 1].map((part) => <span key={part}>{clock(metrics.since + part * metrics.step * (lengthOf(metrics) - 1), time)}</span>)}
+        </div>
+      )}
     </section>
   );
+}
+
+function lengthOf(metrics: Metrics): number {
+  return Math.max(1, ...metrics.series.map((series) => series.mean.length));
 }
 
 function valuesOf(metrics: Metrics, name: string): (number | null)[] {
@@ -70,10 +89,13 @@ function Chart({ parts, metrics, group }: { parts: Part[]; metrics: Metrics; gro
   const lines = parts.map((part) => valuesOf(metrics, part.name));
   const length = Math.max(...lines.map((line) => line.length));
   const times = Array.from({ length }, (_, index) => metrics.since + index * metrics.step);
-  const data = [times, ...lines] as uPlot.AlignedData;
+  const limit = parts[0]?.limit ?? null;
+  const most = useRef(0);
+  most.current = limit?.value ?? 0;
+  const data = [times, ...lines, ...(limit === null ? [] : [times.map(() => limit.value)])] as uPlot.AlignedData;
   const latest = useRef(data);
   latest.current = data;
-  const key = parts.map((part) => part.name).join();
+  const key = parts.map((part) => part.name).join() + (limit === null ? "" : " limit");
   useEffect(() => {
     const element = box.current as HTMLDivElement;
     const made = new uPlot(
@@ -83,10 +105,11 @@ function Chart({ parts, metrics, group }: { parts: Part[]; metrics: Metrics; gro
         legend: { show: false },
         cursor: { sync: { key: group }, y: false, points: { show: false }, drag: { x: false, y: false } },
         axes: [{ show: false }, { show: false }],
-        scales: { y: { range: (_, _low, high) => [0, Math.max(high * 1.15, 1e-9)] } },
+        scales: { y: { range: (_, _low, high) => [0, Math.max(high * 1.15, most.current * 1.1, 1e-9)] } },
         series: [
           {},
           ...parts.map((part) => ({ stroke: token(part.colour), width: 1.5, ...(part.dash ? { dash: part.dash } : {}), points: { show: false } })),
+          ...(limit === null ? [] : [{ stroke: token("edge"), width: 1, dash: [4, 4], points: { show: false } }]),
         ],
       },
       latest.current,
@@ -119,6 +142,12 @@ function Chart({ parts, metrics, group }: { parts: Part[]; metrics: Metrics; gro
             </span>
           );
         })}
+        {limit !== null && (
+          <span>
+            <i className="limit" />
+            {limit.name} <b>{parts[0]?.shown(limit.value)}</b>
+          </span>
+        )}
       </figcaption>
       <div ref={box} aria-hidden="true" />
       <span className="hidden-text">

@@ -2,7 +2,7 @@ import type { CSSProperties } from "react";
 import { useMe } from "../api/session";
 import { useWords } from "../i18n";
 import { tint } from "../ui/people";
-import { clock } from "../ui/time";
+import { clock, duration } from "../ui/time";
 import { nameOf } from "../ui/values";
 import type { Why } from "./why";
 
@@ -10,7 +10,7 @@ const MOST_NODES = 2;
 const MOST_EACH = 5;
 
 /** Who holds what on the nodes that open first, as bars over time; lines for the likely and the careful start. */
-export function Lanes({ why }: { why: Why }) {
+export function Lanes({ why, limit }: { why: Why; limit: number | null }) {
   const words = useWords();
   const me = useMe().user;
   const now = Date.now() / 1000;
@@ -40,6 +40,18 @@ export function Lanes({ why }: { why: Why }) {
             {ticks.map((at) => <span key={at} style={{ left: x(at) }}>{clock(at, words.time)}</span>)}
           </div>
         </div>
+        {why.eta != null && (
+          <div className="lane own">
+            <b>{words.why.thisJob}</b>
+            <div className="bars">
+              <div className="bar-row">
+                <i className="until" style={{ width: x(why.eta) }} />
+                <i className="planned" style={{ left: x(why.eta), width: `calc(${x(limit === null ? now + span : why.eta + limit)} - ${x(why.eta)})` }} />
+                <span className="name cut" style={{ marginLeft: x(why.eta) }}>{limit === null ? words.map.noEnd : words.why.upTo(duration(limit, words.time))}</span>
+              </div>
+            </div>
+          </div>
+        )}
         {shown.map(({ node, held }) => (
           <div className="lane" key={node}>
             <b>{node}</b>

@@ -10,7 +10,7 @@ import { Problem, useProblem } from "../ui/problem";
 import { Sheet } from "../ui/sheet";
 import { StateBadge } from "../ui/state";
 import { clock, duration } from "../ui/time";
-import { nameOf, ranges, refPath } from "../ui/values";
+import { bytesOf, nameOf, ranges, refPath, secondsOf, size } from "../ui/values";
 import { Log } from "./log";
 import { Steps } from "./steps";
 import { taskName, Tasks } from "./tasks";
@@ -55,9 +55,9 @@ function Shown({ job }: { job: JobDetail }) {
   return (
     <>
       <Head job={job} openTerminal={() => setTerminal(shown[0] ?? 0)} />
-      {!waiting && <Steps job={job} />}
+      {!waiting && <Steps job={job} events={list} />}
       {ended && <End job={job} />}
-      {waiting && <WhyPanel id={job.id} events={list} />}
+      {waiting && <WhyPanel job={job} events={list} />}
       {terminal !== null && (
         <Suspense fallback={null}>
           <Terminal key={terminal} id={job.id} task={terminal} close={() => setTerminal(null)} />
@@ -197,12 +197,31 @@ function Again({ job }: { job: JobDetail }) {
   );
 }
 
+/** The same job with more of what it ran out of, to be looked at before it is sent. */
+function AgainWith({ job }: { job: JobDetail }) {
+  const words = useWords();
+  const memory = job.reason === "out_of_memory" ? bytesOf(job.spec["memory"]) : null;
+  const limit = job.reason === "time_limit" ? secondsOf(job.spec["time_limit"]) : null;
+  if (memory === null && limit === null) return null;
+  const mebibytes = Math.ceil((2 * (memory ?? 0)) / 1_048_576);
+  const gibibytes = mebibytes % 1024 === 0;
+  const change = memory !== null ? { memory: gibibytes ? `${mebibytes / 1024}G` : `${mebibytes}M` } : { time_limit: `${Math.ceil(2 * (limit ?? 0))}s` };
+  const name = memory !== null ? words.job.againMemory(size(2 * memory)) : words.job.againTime(duration(2 * (limit ?? 0), words.time));
+  return (
+    <p>
+      <Link className="button" to={`/submit?clone=${refPath(job.ref)}&change=${encodeURIComponent(JSON.stringify(change))}`}>{name}</Link>
+    </p>
+  );
+}
+
 /** What ended it, the lines that show it, and one piece of advice. */
 function End({ job }: { job: JobDetail }) {
   const words = useWords();
   const said = useSaid();
   const took = job.started_at !== null && job.ended_at !== null ? job.ended_at - job.started_at : null;
   const advice = said(job, "advice");
+  const me = useMe();
+  const own = job.owner === me.user || me.role === "admin";
   return (
     <section className={`card end-card ${job.state}`} aria-label={words.job.ended}>
       {job.state === "succeeded" ? <Tick size={24} /> : job.state === "failed" ? <Cross size={24} /> : <Square size={24} />}
@@ -217,6 +236,7 @@ function End({ job }: { job: JobDetail }) {
         </p>
         {job.evidence.length > 0 && <pre>{job.evidence.slice(-3).join("\n")}</pre>}
         {advice !== "" && <p>{advice}</p>}
+        {own && <AgainWith job={job} />}
       </div>
     </section>
   );

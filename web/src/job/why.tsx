@@ -6,7 +6,9 @@ import { Clock, Cross, Grid, Play, Tick } from "../ui/icons";
 import { useNow } from "../ui/now";
 import { Problem } from "../ui/problem";
 import { clock, duration } from "../ui/time";
+import { secondsOf } from "../ui/values";
 import { Lanes } from "./lanes";
+import type { JobDetail } from "./page";
 import "./why.css";
 
 export type Why = Schemas["Why"];
@@ -15,7 +17,8 @@ type WhatIf = Schemas["WhatIf"];
 const NEVER = ["too_large", "model_absent", "label_absent", "volume_absent", "nodes_named"];
 
 /** Why a job waits: the sentence first, then when, what would help, and what is not in the way. */
-export function WhyPanel({ id, events }: { id: string; events: Schemas["Event"][] }) {
+export function WhyPanel({ job, events }: { job: JobDetail; events: Schemas["Event"][] }) {
+  const { id } = job;
   const words = useWords();
   const said = useSaid();
   const why = useQuery({
@@ -33,7 +36,10 @@ export function WhyPanel({ id, events }: { id: string; events: Schemas["Event"][
     <>
       <section className="card why-card" aria-label={words.why.title}>
         <div className="grow">
-          <div className="note">{words.why.title}</div>
+          <div className="note">
+            {words.why.title}
+            {found.position != null && ` · ${words.why.place(found.position)}`}
+          </div>
           <p className="sentence">{said(found, "sentence")}</p>
           <p className="dim2">{eta !== null && found.eta_after ? words.why.after(found.eta_after) : said(found, "eta_why")}</p>
         </div>
@@ -56,7 +62,7 @@ export function WhyPanel({ id, events }: { id: string; events: Schemas["Event"][
       </section>
       <div className="why-grid">
         <div className="stack">
-          {(found.holders ?? []).length > 0 && <Lanes why={found} />}
+          {(found.holders ?? []).length > 0 && <Lanes why={found} limit={secondsOf(job.spec["time_limit"])} />}
           <Causes why={found} />
         </div>
         <div className="stack side-why">
@@ -136,13 +142,32 @@ function WhatIfRow({ one, id }: { one: WhatIf; id: string }) {
   );
 }
 
+/** A node with one of these has nothing for this job, however much of it is idle. */
+const NOT_FOR_IT = ["up", "drained", "queue", "named", "labels", "volumes", "model"];
+
+/** When the node has enough, if those who hold it end as expected. */
+function opensAt(why: Why, node: Why["nodes"][number]): number | null {
+  if (node.lacks.some((what) => NOT_FOR_IT.includes(what)) || !node.lacks.includes("gpus")) return null;
+  let free = node.free;
+  const ends = (why.holders ?? [])
+    .filter((one) => one.node === node.node)
+    .map((one) => ({ at: one.expected_end ?? one.latest_end ?? Infinity, gpus: one.gpus.length }))
+    .sort((a, b) => a.at - b.at);
+  for (const end of ends) {
+    free += end.gpus;
+    if (free >= node.need) return end.at === Infinity ? null : end.at;
+  }
+  return null;
+}
+
 function Causes({ why }: { why: Why }) {
-  const words = useWords().why;
+  const { why: words, time } = useWords();
   const said = useSaid();
   const me = useMe().user;
-  const lacking = why.nodes.filter((node) => !node.fits);
-  const shown = lacking.slice(0, 5);
-  const more = lacking.length - shown.length + (why.more_nodes ?? 0);
+  // Also those that would do: the free GPUs of all rows are those of the sentence.
+  const nodes = [...why.nodes].sort((a, b) => Number(a.fits) - Number(b.fits));
+  const shown = nodes.slice(0, 5);
+  const more = nodes.length - shown.length + (why.more_nodes ?? 0);
   return (
     <section className="card causes">
       <div className="body">
@@ -162,22 +187,28 @@ function Causes({ why }: { why: Why }) {
                       <th className="num">{words.free}</th>
                       <th className="num">{words.needs}</th>
                       <th>{words.inTheWay}</th>
+                      <th className="num">{words.opens}</th>
                     </tr>
                   </thead>
                   <tbody>
-                    {shown.map((node) => (
-                      <tr key={node.node}>
-                        <td><b>{node.node}</b></td>
-                        <td className="num"><span className={node.lacks.includes("gpus") ? "fails" : ""}>{node.free}</span></td>
-                        <td className="num">{node.need}</td>
-                        <td className="note">
-                          {[
-                            ...node.holders.map((ref) => (ref.startsWith(`${me}/`) ? words.yours(ref.slice(me.length + 1)) : ref)),
-                            ...node.lacks.filter((what) => what !== "gpus").map((what) => words.lacks(what)),
-                          ].join(words.comma)}
-                        </td>
-                      </tr>
-                    ))}
+                    {shown.map((node) => {
+                      const out = node.lacks.some((what) => NOT_FOR_IT.includes(what));
+                      const opens = opensAt(why, node);
+                      return (
+                        <tr key={node.node}>
+                          <td><b>{node.node}</b></td>
+                          <td className="num">{out ? "–" : <span className={node.lacks.includes("gpus") ? "fails" : ""}>{node.free}</span>}</td>
+                          <td className="num">{node.need}</td>
+                          <td className="note">
+                            {[
+                              ...node.lacks.filter((what) => what !== "gpus").map((what) => words.lacks(what)),
+                              ...node.holders.map((ref) => (ref.startsWith(`${me}/`) ? words.yours(ref.slice(me.length + 1)) : ref)),
+                            ].join(words.comma)}
+                          </td>
+                          <td className="num">{opens === null ? "–" : clock(opens, time)}</td>
+                        </tr>
+                      );
+                    })}
                   </tbody>
                 </table>
               )}

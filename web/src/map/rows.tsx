@@ -55,6 +55,9 @@ function step(box: HTMLElement, at: HTMLElement, key: string, whole: boolean): H
   return all[all.indexOf(at) + (key === "ArrowLeft" ? -1 : 1)];
 }
 
+/** Without colour instead of see-through: what is faded can still be read. */
+const FADED = { opacity: 1, background: "none", borderColor: "var(--line)", color: "var(--text3)" };
+
 interface RowProps extends Omit<Props, "picture"> {
   row: Row;
   widest: number;
@@ -68,12 +71,12 @@ function NodeRow({ row, me, fits, person, onNode, onHover, widest, first }: RowP
   const recent = useRecent(node.name, row.cells.length > 0 && row.use !== undefined);
   const state = !node.up ? words.silent : node.drained ? [words.drained, node.drain_reason].filter(Boolean).join(" · ") : row.free > 0 ? words.freeCount(row.free) : words.full;
   return (
-    <div className={`gpu-row ${fits !== null ? (able ? "fits" : "faded") : ""}`} role="row">
+    <div className={`gpu-row ${fits !== null ? (able ? "fits" : "faded") : ""}`} style={able ? undefined : { opacity: 1, color: FADED.color }} role="row">
       <div role="rowheader">
         <button className="node-label" onClick={() => onNode(node.name)}>
           <span className="hidden-text">{words.detailOf(node.name)}</span>
           <span className="name">{short(node.name)}</span>
-          <span className={`free-count ${row.free > 0 ? "some" : ""}`}>{state}</span>
+          <span className={`free-count ${able && row.free > 0 ? "some" : ""}`}>{state}</span>
           <div className="note">{row.cells.length > 0 ? `${row.cells.length} × ${row.model}` : words.cpusFree(amount(node.cpus_free), amount(node.cpus))}</div>
           <Part name={words.cpu} used={1 - node.cpus_free / Math.max(node.cpus, 1)} title={words.cpusFree(amount(node.cpus_free), amount(node.cpus))} />
           <Part name={words.mem} used={1 - node.memory_free / Math.max(node.memory, 1)} title={words.memoryFree(size(node.memory_free), size(node.memory))} />
@@ -84,7 +87,7 @@ function NodeRow({ row, me, fits, person, onNode, onHover, widest, first }: RowP
           <BlockView
             key={`${block.cells[0]?.gpu.index}`}
             {...{ block, me, onHover, recent }}
-            faded={person !== null && block.owner !== person}
+            faded={!able || (person !== null && block.owner !== person)}
             focusable={first && index === 0}
           />
         ))}
@@ -120,6 +123,7 @@ function BlockView({ block, me, faded, focusable, recent, onHover }: BlockProps)
   const style = {
     gridColumn: `span ${block.cells.length}`,
     ...(block.owner ? { "--tint": `var(--p${tint(block.owner)})` } : {}),
+    ...(faded ? FADED : {}),
   } as CSSProperties;
   const open = isHeld(block.kind) ? block.job : null;
   return (
@@ -132,13 +136,14 @@ function BlockView({ block, me, faded, focusable, recent, onHover }: BlockProps)
             className="gpu"
             role="gridcell"
             tabIndex={focusable && index === 0 ? 0 : -1}
-            aria-label={words.map.cell(cell.gpu.node, cell.gpu.index, what(cell))}
             onClick={() => open && navigate(`/jobs/${refPath(open)}`)}
             onPointerEnter={(event) => onHover(cell, event.currentTarget.getBoundingClientRect())}
             onPointerLeave={() => onHover(null, null)}
             onFocus={(event) => event.currentTarget.matches(":focus-visible") && onHover(cell, event.currentTarget.getBoundingClientRect())}
             onBlur={() => onHover(null, null)}
           >
+            {/* Read before what is seen, not instead of it: who speaks to the page says what they see. */}
+            <span className="hidden-text">{words.map.cell(cell.gpu.node, cell.gpu.index, what({ ...cell, use: undefined }))}</span>
             <span className="index">{cell.gpu.index}</span>
             <Inside cell={cell} me={me} recent={recent?.get(cell.gpu.index)} />
           </button>

@@ -40,3 +40,18 @@ export function nameOf(ref: string): string {
 export function short(name: string, most = 27): string {
   return name.length > most ? `${name.slice(0, most - 1)}…` : name;
 }
+
+/** 60G, 512M or plain bytes; null where it is not an amount. */
+export function bytesOf(value: unknown): number | null {
+  const found = /^(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?$/i.exec(String(value ?? ""));
+  return found === null ? null : Number(found[1]) * 1024 ** " KMGT".indexOf((found[2] || " ").toUpperCase());
+}
+
+/** 2h31m, 1d or plain seconds; null where it is not a time. */
+export function secondsOf(value: unknown): number | null {
+  const text = String(value ?? "");
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text);
+  if (!/^(\d+(\.\d+)?[dhms])+$/.test(text)) return null;
+  const units: Record<string, number> = { d: 86_400, h: 3600, m: 60, s: 1 };
+  return [...text.matchAll(/(\d+(?:\.\d+)?)([dhms])/g)].reduce((sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ""] ?? 0), 0);
+}

@@ -178,7 +178,7 @@ def _with_gpus(node: NodeInfo) -> NodeInfo:
 def _made_up(node: str, gpu: GpuInfo) -> GpuInfo:
     uuid = f"GPU-demo-{node}-{gpu.index}"
     if (node, gpu.index) == SICK:
-        return GpuInfo(gpu.index, gpu.model, uuid, GPU_MEMORY, False, "ECC errors")
+        return GpuInfo(gpu.index, gpu.model, uuid, GPU_MEMORY, False, "Xid 48 (ECC)")
     return GpuInfo(gpu.index, gpu.model, uuid, GPU_MEMORY)
 
 
