@@ -12,6 +12,7 @@ from danlu.sched.api import (
     CauseKind,
     Decision,
     GpuState,
+    Mix,
     NodeState,
     Policy,
     QueuePolicy,
@@ -106,8 +107,15 @@ OVERLAPPING = {
 }
 
 
-@pytest.mark.parametrize("place", ["tight", "spread"])
-@settings(max_examples=150, deadline=None)
+MIX = Mix({TaskShape(1, 0, 1): 5, TaskShape(4, 0, 2): 3, TaskShape(2, 0, 0, 500): 4})
+
+
+def with_mix(snapshot: Snapshot, policy: Policy) -> Decision:
+    return decide(replace(snapshot, mix=MIX), policy)
+
+
+@pytest.mark.parametrize("place", ["tight", "spread", "learned"])
+@settings(max_examples=80, deadline=None)
 @given(gangs, st.lists(st.sampled_from(sorted(OVERLAPPING)), min_size=25, max_size=25))
 def test_so_it_is_across_queues_that_share_some_of_their_nodes(
     place: str, sizes: list[tuple[int, int, tuple[int, int, int], int]], queues: list[str]
@@ -122,8 +130,10 @@ def test_so_it_is_across_queues_that_share_some_of_their_nodes(
         one.append(Arrival(str(i), now, run, (bound,), limit=run))
     nodes = [NodeState(name, 8, 0, 8, 0, FOUR) for name in ("n1", "n2", "n3")]
     rules = {name: QueuePolicy("fifo", place, some) for name, some in OVERLAPPING.items()}
-    plain = Simulation(nodes, Policy("fifo", place, backfill=False)).run(one).starts
-    real = Simulation(nodes, Policy("fifo", place, queues=rules)).run(own).starts
+    strict = Policy("fifo", place, backfill=False)
+    plain = Simulation(nodes, strict, decide=with_mix).run(one).starts
+    policy = Policy("fifo", place, queues=rules)
+    real = Simulation(nodes, policy, decide=with_mix).run(own).starts
     assert {i for i in plain if real[i] > plain[i]} == set()
 
 
