@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.measure import Options, note
 from bench.table import Goal, Row
-from danlu.sched.api import GpuState, Mix, NodeState, TaskShape
+from danlu.sched.api import GpuState, Mix, NodeState, Policy, TaskShape
 from danlu.sched.place.mix import MixLearner
 from danlu.sched.place.place import Room
 
@@ -76,7 +76,7 @@ def allocation(
     order = arrivals(shapes, rng, int(OVERLOAD * capacity))
     shuffled = [nodes[int(at)] for at in rng.permutation(len(nodes))]
     learner = MixLearner()
-    room = Room(shuffled, "learned", None if cold else earlier(shapes, seed))
+    room = Room(shuffled, Policy().place, None if cold else earlier(shapes, seed))
     used = 0
     for at in order:
         shape = shapes[at]

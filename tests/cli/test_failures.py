@@ -129,6 +129,20 @@ def test_another_web_server_is_named_instead_of_its_page(status: str, body: byte
     assert "Not Found" not in done.stderr
 
 
+@pytest.mark.parametrize("status", ["500 X", "501 Unsupported method", "502 Bad Gateway"])
+def test_another_server_that_fails_is_named_with_its_address(status: str) -> None:
+    """As Python's own file server answers a POST, or a proxy whose server is away."""
+    body = b"<!DOCTYPE HTML><html><title>Error response</title></html>"
+    with serving(answers(answer(body, status))) as server:
+        done = danlu("whoami", DANLU_SERVER=server.url, DANLU_TOKEN="t")
+        zh = danlu("--lang", "zh", "whoami", DANLU_SERVER=server.url, DANLU_TOKEN="t")
+    assert done.returncode == 1
+    assert f"does not look like a Danlu server: HTTP {status[:3]}" in done.stderr
+    assert "不像是 Danlu 服务" in zh.stderr
+    assert server.url in done.stderr
+    assert "<" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "env", "source"),
     [

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from danlu.cli.table import width
 from tests.api.harness import eventually
 from tests.cli.person import Person
 from tests.support.server import DanluServer
@@ -67,6 +68,19 @@ def test_a_table_fits_a_terminal_of_eighty_columns(
             assert person.end() == 0
             assert max(len(line) for line in person.seen.splitlines()) <= 80, words
     server.cli("stop", f"{name}-1")
+
+
+def test_the_audit_log_is_wrapped_rather_than_cut(server: DanluServer) -> None:
+    reason = "the fan of the third GPU is replaced, back on Friday"
+    server.cli("drain", "n1", "--reason", reason)
+    server.cli("resume", "n1")
+    for language in ("en", "zh"):
+        with Person(server, "--lang", language, "audit", "--limit", "5") as person:
+            assert person.end() == 0
+            shown = person.seen
+        assert "…" not in shown
+        assert reason in " ".join(shown.split())
+        assert max(width(line) for line in shown.splitlines()) <= 80
 
 
 def test_show_lists_image_cpus_and_memory_of_every_role(

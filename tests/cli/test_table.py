@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from danlu.cli.table import clip, printable, width, write_table
+from danlu.cli.table import clip, printable, width, wrapped, write_table
 
 
 def test_chinese_characters_take_two_columns() -> None:
@@ -32,6 +32,13 @@ def test_columns_line_up_with_chinese_in_them(capsys: pytest.CaptureFixture[str]
         width(line[: line.index(word)])
         for line, word in zip(lines, ["命", "py", "ls"], strict=True)
     } == {19}
+
+
+@given(st.text(alphabet="ab 训练,", max_size=60), st.integers(2, 20))
+def test_wrapping_loses_nothing_and_fits(text: str, room: int) -> None:
+    lines = wrapped(text, room)
+    assert all(width(line) <= room for line in lines)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
 
 
 def test_nothing_is_cut_or_coloured_where_no_terminal_is(

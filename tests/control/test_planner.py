@@ -108,6 +108,12 @@ async def test_more_than_a_quota_ever_allows_is_refused_with_what_would_be_accep
     )
     with pytest.raises(SpecError, match="Your quota allows 2 GPUs at once, but the job needs 3"):
         await harness.submit(command="true", gpus=3)
+    with pytest.raises(SpecError, match=r"Up to 2 in total would be accepted") as refused:
+        await harness.submit(command="true", gpus=4)
+    assert "Over several nodes" not in str(refused.value), "a split counts as much"
+    assert "合计不超过 2 即可接受" in str(refused.value.problems[0].values())
+    with pytest.raises(SpecError, match=r"has 4$"):
+        await harness.submit(command="true", gpus=6)  # too large, and over the quota when split
     with pytest.raises(SpecError, match=f"Your quota allows no {model} "):
         await harness.submit_as(Principal("bob"), command="true", gpus=1)
     with pytest.raises(SpecError, match=r"Quota of group lab allows 0\.25 CPUs at once"):
@@ -120,7 +126,7 @@ async def test_who_is_in_several_groups_says_which_one_a_job_counts_for(harness:
     one = Quota(gpus=1000)
     harness.controller.planner.quotas = Quotas(groups={"a": one, "b": one})
     both = Principal("alice", groups=frozenset({"a", "b"}))
-    with pytest.raises(SpecError, match=r"you are in several groups, .* \(--group\): a, b"):
+    with pytest.raises(SpecError, match=r"^group: you are in several groups, .*--group\): a, b"):
         await harness.submit_as(both, command="true", gpus=1)
     (job,) = await harness.submit_as(both, command="true", gpus=1, group="b")
     assert job.group == "b"

@@ -12,8 +12,10 @@ from danlu.sched.api import (
     CauseKind,
     Decision,
     GpuState,
+    Mix,
     NodeState,
     Policy,
+    QueuePolicy,
     Running,
     Snapshot,
     TaskShape,
@@ -95,6 +97,59 @@ def test_so_it_is_on_several_nodes_with_gangs_and_shares_of_gpus(
     real = Simulation(nodes, Policy("fifo", place)).run(jobs).starts
     assert set(real) == {one.job_id for one in jobs}
     assert {i for i in plain if real[i] > plain[i]} == set()
+
+
+FOUR = tuple(GpuState(i, "A100") for i in range(4))
+OVERLAPPING = {
+    "p": None,
+    "q": frozenset({"n1"}),
+    "default": frozenset({"n1", "n2"}),
+}
+
+
+MIX = Mix({TaskShape(1, 0, 1): 5, TaskShape(4, 0, 2): 3, TaskShape(2, 0, 0, 500): 4})
+
+
+def with_mix(snapshot: Snapshot, policy: Policy) -> Decision:
+    return decide(replace(snapshot, mix=MIX), policy)
+
+
+@pytest.mark.parametrize("place", ["tight", "spread", "learned"])
+@settings(max_examples=80, deadline=None)
+@given(gangs, st.lists(st.sampled_from(sorted(OVERLAPPING)), min_size=25, max_size=25))
+def test_so_it_is_across_queues_that_share_some_of_their_nodes(
+    place: str, sizes: list[tuple[int, int, tuple[int, int, int], int]], queues: list[str]
+) -> None:
+    """Without overtaking, they are one queue whose jobs name their nodes."""
+    own, one, now = [], [], 0
+    for i, (pause, run, (cpus, share, gpus), _) in enumerate(sizes):
+        now += pause
+        shape = TaskShape(cpus, 0, gpus, share)
+        own.append(Arrival(str(i), now, run, (shape,), limit=run, queue=queues[i]))
+        bound = replace(shape, include=OVERLAPPING[queues[i]] or frozenset())
+        one.append(Arrival(str(i), now, run, (bound,), limit=run))
+    nodes = [NodeState(name, 8, 0, 8, 0, FOUR) for name in ("n1", "n2", "n3")]
+    rules = {name: QueuePolicy("fifo", place, some) for name, some in OVERLAPPING.items()}
+    strict = Policy("fifo", place, backfill=False)
+    plain = Simulation(nodes, strict, decide=with_mix).run(one).starts
+    policy = Policy("fifo", place, queues=rules)
+    real = Simulation(nodes, policy, decide=with_mix).run(own).starts
+    assert {i for i in plain if real[i] > plain[i]} == set()
+
+
+def test_an_idle_node_is_used_though_only_a_queue_on_another_node_waited_before() -> None:
+    """`d` may use both nodes; the jobs of `q`, which came first, only n1."""
+    whole = (TaskShape(1, 0, 4),)
+    jobs = [
+        Arrival("a", 0, 30, whole, limit=30, queue="q"),
+        Arrival("b", 1, 40, whole, limit=40, queue="q"),
+        Arrival("c", 2, 40, whole, limit=40, queue="q"),
+        Arrival("d", 35, 50, whole, limit=50),
+    ]
+    nodes = [NodeState(name, 8, 0, 8, 0, FOUR) for name in ("n1", "n2")]
+    policy = Policy(queues={"q": QueuePolicy(nodes=frozenset({"n1"}))})
+    starts = Simulation(nodes, policy).run(jobs).starts
+    assert starts == {"a": 0, "b": 30, "c": 70, "d": 35}
 
 
 def test_a_place_that_is_needed_soon_goes_only_to_what_ends_before() -> None:

@@ -80,6 +80,18 @@ def test_the_cautious_estimate_is_never_beyond_a_known_limit() -> None:
     assert (eta.p50, eta.p90) == (1800.0, 1800.0)
 
 
+def test_so_it_is_for_a_job_that_fits_and_stays_back() -> None:
+    """Whether it waits for a reservation or just for the next end."""
+    errors = tuple(sorted([1.0] * 80 + [4.0] * 20))
+    snapshot = cluster("n1 4x3090 -3", job("a", "1", 1), running=(holds("r", 3, 1800.0),))
+    snapshot = replace(snapshot, history=History(errors=errors))
+    for numbers in ({}, {"at": 1200.0}):
+        kept = Cause(CauseKind.RESERVED, numbers=dict(numbers))
+        eta = estimate(snapshot, Policy(), "a", causes=[kept])
+        assert eta.p50 == numbers.get("at", 1800.0)
+        assert eta.p90 == 1800.0
+
+
 def test_what_other_kinds_of_jobs_took_says_nothing() -> None:
     book = Book()
     for _ in range(11):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from danlu.api.why import waiting_view
 from danlu.sched.api import Effect, Policy, Running, Suggestion, SuggestionKind
 from danlu.sched.api import TaskShape as Shape
 from danlu.sched.decide import decide
@@ -47,6 +48,16 @@ def test_what_starts_earlier_is_worth_saying_and_what_does_not_is_not() -> None:
     )
     found = tried(soon, nodes="n1 2xA100\nn2 2x3090 -2", asks="2:3090")
     assert found[SuggestionKind.OTHER_MODEL].effect is Effect.STARTS_NOW
+
+
+def test_the_estimate_and_the_suggestion_for_the_same_moment_say_the_same() -> None:
+    late = runs("late", "n1", (0, 1, 2, 3), 29 * 60.0)
+    explanation = explain(cluster("n1 4x3090 -4", job("a", "4", 1), running=(late,)), Policy(), "a")
+    view = waiting_view(explanation, 0.0)
+    (own,) = [one for one in view["suggestions"] if one["kind"] == SuggestionKind.WAIT_FOR]
+    assert view["eta_en"].startswith("About 30 min from now, after u/late")
+    assert own["effect_en"] == "starts about 30 min from now"
+    assert own["at"] == view["eta"]
 
 
 def test_where_nobody_knows_when_running_jobs_end_nothing_is_promised() -> None:

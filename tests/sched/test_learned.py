@@ -6,9 +6,13 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from danlu.sched.api import GpuState, Mix, NodeState, TaskShape
+from danlu.sched.api import GpuState, Mix, NodeState, Policy, QueuePolicy, TaskShape
+from danlu.sched.place.free import Need
 from danlu.sched.place.mix import MixLearner
+from danlu.sched.place.node_waste import best_node
 from danlu.sched.place.place import Room
 
 GIB = 2**30
@@ -96,6 +100,48 @@ def test_named_nodes_and_labels_are_no_part_of_what_is_learned() -> None:
     assert list(learner.mix.counts) == [gpu()]
 
 
+def test_it_is_the_default() -> None:
+    assert (Policy().place, QueuePolicy().place) == ("learned", "learned")
+
+
+def test_where_nobody_asks_for_gpus_or_no_node_has_any_it_is_tight() -> None:
+    """Expected waste of GPUs tells nodes apart only where GPUs are asked for."""
+    cpus = TaskShape(8, GIB)
+    empty = NodeState("n1", 96, 400 * GIB, 96, 400 * GIB)
+    fuller = NodeState("n2", 96, 400 * GIB, 16, 400 * GIB)
+    assert place([empty, fuller], cpus, {gpu(): 50, cpus: 50}) == "n2"
+    with_gpus = [node("n1", 4), node("n2", 4, cpus=16)]
+    assert place(with_gpus, cpus, {cpus: 100}) == "n2"
+
+
+USUAL = Mix({gpu(): 40, share(500): 20, share(250): 15, TaskShape(16, GIB, gpus=2): 10})
+wanted = st.sampled_from(
+    [gpu(), gpu(30), share(500), share(250), share(800), TaskShape(16, GIB, gpus=2)]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(wanted, st.booleans()), min_size=4, max_size=40))
+def test_many_lookups_find_what_one_finds(steps: list[tuple[TaskShape, bool]]) -> None:
+    """As tasks come and go, and nodes become alike and different again."""
+    nodes = [node(f"n{number}", 4, cpus=(40, 96)[number % 2]) for number in range(6)]
+    room = Room(nodes, "learned", USUAL)
+    held = []
+    for shape, leaves in steps:
+        alone = best_node(room.context(), USUAL, Need(shape), None)
+        places = room.place((shape,))
+        if alone is None or places is None:
+            assert alone is places
+            continue
+        at, gpus = alone
+        assert places[0].node == nodes[at].name
+        assert not gpus or places[0].gpus == gpus
+        held.append((shape, places))
+        if leaves:
+            gone, where = held.pop(0)
+            room.free((gone,), where)
+
+
 @pytest.fixture
 def without_numpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in [name for name in sys.modules if name.split(".")[0] == "numpy"]:
@@ -112,6 +158,7 @@ def test_other_orders_never_load_numpy() -> None:
     """A small server's memory is worth more than arithmetic it does not do."""
     places = Room([node("n1", 8), node("n2", 8)], "tight").place((gpu(),) * 4)
     assert places is not None
-    assert Room([node("n1", 8)], "learned", Mix({gpu(): 1})).place((gpu(),)) is not None
+    one = Room([node("n1", 8)], "learned", Mix({gpu(): 1}))
+    assert all(one.place((gpu(),)) is not None for _ in range(8))
     with pytest.raises(ImportError):
         Room([node("n1", 8), node("n2", 8)], "learned", Mix({gpu(): 1})).place((gpu(),))

@@ -14,6 +14,7 @@ from danlu.sched.api import (
     WHOLE,
     CauseKind,
     Decision,
+    Effect,
     GpuState,
     NodeState,
     Placement,
@@ -351,6 +352,19 @@ def test_only_what_somebody_else_has_by_right_is_reclaimed(
         victim = snapshot.quotas.groups[gone.group].guaranteed if gone.group else 0
         lent = own > 0 and by.group != gone.group and held[gone.group or f"~{gone.owner}"] > victim
         assert urgent or lent
+
+
+@given(clusters() | fragmented(), policies | tidy)
+@settings(max_examples=100, deadline=None)
+def test_every_verified_suggestion_is_true_by_edit(snapshot: Snapshot, policy: Policy) -> None:
+    for job in snapshot.waiting:
+        for one in explain(snapshot, policy, job.job_id).suggestions:
+            if one.effect is not Effect.STARTS_NOW:
+                continue
+            assert one.job is not None
+            queue = [one.job if each is job else each for each in snapshot.waiting]
+            starts = decide(replace(snapshot, waiting=queue), policy).starts
+            assert job.job_id in {start.job_id for start in starts}, one
 
 
 @given(clusters(), policies)

@@ -16,11 +16,11 @@ def config(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_without_a_word_it_is_first_come_first_served_tight_and_without_caps(
+def test_without_a_word_it_is_first_come_first_served_learned_and_without_caps(
     tmp_path: Path,
 ) -> None:
     found = load(config(tmp_path, ""))
-    assert found.policy == Policy("fifo", "tight", True)
+    assert found.policy == Policy("fifo", "learned", True)
     assert found.quotas == Quotas()
 
 

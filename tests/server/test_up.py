@@ -251,6 +251,27 @@ def test_a_second_server_leaves_the_first_ones_context_alone(home: Home) -> None
         other.server.wait(180)
 
 
+def test_a_restart_leaves_the_current_context_alone_and_says_so(home: Home) -> None:
+    port = str(free_port())
+    home.up("--port", port)
+    home.stop()
+    path = home.folder / ".config/danlu/context.json"
+    kept = json.loads(path.read_text())
+    assert kept["current"] == "local", "the first one is for use at once"
+    kept["contexts"]["lab"] = {"server": "http://gpu.example.org", "token": "danlu_x"}
+    path.write_text(json.dumps({**kept, "current": "lab"}))
+    home.up("--port", port)
+    assert json.loads(path.read_text())["current"] == "lab"
+    assert "your commands still go to lab" in home.until("danlu context use local")
+    assert home.danlu("--context", "local", "whoami").returncode == 0
+    home.stop()
+    gone = {"server": "http://127.0.0.1:1", "token": "x", "data": str(home.folder / "gone")}
+    kept["contexts"]["demo"] = gone
+    path.write_text(json.dumps({**kept, "current": "demo"}))
+    home.up("--port", port)
+    assert json.loads(path.read_text())["current"] == "local", "a server that is gone is given up"
+
+
 def test_without_namespaces_a_task_still_finds_its_home(tmp_path: Path) -> None:
     """Where user namespaces are off, variables and links give the same places."""
     config = '[engine]\nnamespaces = "off"\ncgroups = "off"\n'

@@ -83,7 +83,8 @@ def _holder(holder: Holder) -> Values:
 
 
 def _what_if(suggestion: Suggestion, now: float) -> Values:
-    effect = effect_words(suggestion, lambda at: _from_now(at - now))
+    # Rounded as the estimate is, which may name the same moment.
+    effect = effect_words(suggestion, lambda at: _from_now(rounded(at, now) - now))
     return {
         "kind": suggestion.kind,
         "effect": suggestion.effect,
@@ -92,7 +93,7 @@ def _what_if(suggestion: Suggestion, now: float) -> Values:
         **effect.values("effect"),
         "numbers": dict(suggestion.numbers),
         "nodes": list(suggestion.nodes),
-        "at": suggestion.at,
+        "at": None if suggestion.at is None else rounded(suggestion.at, now),
         "change": dict(suggestion.change),
     }
 

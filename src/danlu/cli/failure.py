@@ -118,10 +118,10 @@ def explain_api(error: ApiError, file: JobFile | None = None) -> int:
             sys.stderr.write(f"  {place}{_problem(detail)}\n")
     else:
         complain(pick(error, "message") or t("server.refused", status=error.status))
-    if error.code == "not_danlu":
+    if error.code == "not_danlu" or error.code.startswith("http_"):
         if error.server:
             complain(t("server.asked", server=error.server))
-        return codes.TROUBLE
+        return codes.TROUBLE if error.code == "not_danlu" else exit_code(error.status)
     if error.status == 401 and error.code != "wrong_password":
         source = error.token_source
         complain(t("server.login_instead_of", source=source) if source else t("server.login"))

@@ -46,6 +46,22 @@ def clip(text: str, room: int) -> str:
     return kept + "…"
 
 
+def wrapped(text: str, room: int) -> list[str]:
+    """Lines of at most so many columns, broken at spaces where there are any."""
+    lines, line = [], ""
+    for word in text.split(" "):
+        joined = f"{line} {word}" if line else word
+        if width(joined) > room and line:
+            lines.append(line)
+            joined = word
+        while width(joined) > room:
+            kept = clip(joined, room)[:-1] or joined[0]
+            lines.append(kept)
+            joined = joined[len(kept) :]
+        line = joined
+    return [*lines, line]
+
+
 def printable(text: str) -> str:
     """One line without control characters: a job's name must not control the reader's terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)

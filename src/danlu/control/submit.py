@@ -28,15 +28,15 @@ from danlu.sched.api import (
     Waiting,
 )
 from danlu.sched.explain.explain import apart, explain, never
-from danlu.sched.explain.words import cause_words
+from danlu.sched.explain.words import cause_words, gib
 from danlu.spec.codec import to_values
 from danlu.spec.complete import Submission
-from danlu.spec.errors import Finding, spec_error
+from danlu.spec.errors import NO_VALUE, Finding, spec_error
 from danlu.spec.ids import uuid7
 from danlu.spec.job import Dependency, JobSpec
 from danlu.spec.refs import every_of
 from danlu.spec.states import State
-from danlu.spec.text import Text
+from danlu.spec.text import EMPTY, Text
 from danlu.spec.units import format_size
 from danlu.store import jobs as job_store
 from danlu.store.errors import StoreFull
@@ -44,6 +44,7 @@ from danlu.store.rows import JobRow
 from danlu.store.secrets import list_secrets
 
 MOST_LISTED = 20
+_QUOTAS = (CauseKind.QUOTA_USER, CauseKind.QUOTA_GROUP)
 
 Origins = dict[str, Mapping[str, Any]]
 Gone = Callable[[], Awaitable[bool]]
@@ -323,11 +324,11 @@ class Submitter:
             return [
                 Finding(
                     ("group",),
-                    None,
+                    NO_VALUE,
                     Text(
-                        "is missing: you are in several groups, say which one this job counts for "
+                        "you are in several groups, so say which one this job counts for "
                         f"(--group): {', '.join(sorted(who.groups))}",
-                        "未指定：你在多个组中，请说明此任务计入哪个组（--group）："
+                        "你在多个组中，请说明此任务计入哪个组（--group）："
                         f"{'、'.join(sorted(who.groups))}",
                     ),
                 )
@@ -378,18 +379,16 @@ class Submitter:
         shapes = self._shapes(spec)
         nodes = self._controller.context.ledger.states()
         waiting = waiting_of(_row(spec, "", who.name, 0.0), spec, shapes)
-        cause = never(nodes, self._controller.policy, waiting, self._controller.planner.quotas)
+        policy, quotas = self._controller.policy, self._controller.planner.quotas
+        cause = never(nodes, policy, waiting, quotas)
         if cause is None:
             return []
         words = cause_words(cause)
         key, value = _too_much(cause)
-        parts = apart(nodes, self._controller.policy, waiting) if key == "gpus" else None
-        if parts is not None:
-            tasks, gpus = parts
-            words += Text(
-                f". Over several nodes it fits: count {tasks}, gpus {gpus}",
-                f"。分到多个节点可以放下：count {tasks}，gpus {gpus}",
-            )
+        if cause.kind in _QUOTAS:
+            words += _accepted(cause)
+        elif key == "gpus":
+            words += _over_several(apart(nodes, policy, waiting, quotas))
         return [Finding((key,), value, Text("- ", "- ") + words)]
 
     async def _check_disk(self, requests: Sequence[Submission]) -> None:
@@ -445,10 +444,33 @@ def _rows(spec: JobSpec, job_id: str, owner: str, at: float) -> list[JobRow]:
     ]
 
 
+def _over_several(parts: tuple[int, int] | None) -> Text:
+    if parts is None:
+        return EMPTY
+    tasks, gpus = parts
+    return Text(
+        f". Over several nodes it fits: count {tasks}, gpus {gpus}",
+        f"。分到多个节点可以放下：count {tasks}，gpus {gpus}",
+    )
+
+
+def _accepted(cause: Cause) -> Text:
+    """What the quota would allow: a split counts as much as the whole."""
+    limit = float(cause.numbers["limit"])
+    raised = Text("an admin can raise the quota", "管理员可以调高配额")
+    if not limit:
+        return Text(f"; {raised.en}", f"；{raised.zh}")
+    most = gib(int(limit)) if cause.numbers["what"] == "memory" else f"{limit:g}"
+    return Text(
+        f". Up to {most} in total would be accepted; {raised.en}",
+        f"。合计不超过 {most} 即可接受；{raised.zh}",
+    )
+
+
 def _too_much(cause: Cause) -> tuple[str, object]:
     """The key and value that cannot be met."""
     numbers = cause.numbers
-    if cause.kind in (CauseKind.QUOTA_USER, CauseKind.QUOTA_GROUP):
+    if cause.kind in _QUOTAS:
         what = str(numbers["what"])
         need = numbers["need"]
         key = "gpus" if what == "model" else what

@@ -223,7 +223,7 @@ class QueuePolicy:
     """
 
     order: str = "fifo"  # fifo, fair, short-first
-    place: str = "tight"  # tight, learned, spread, server, gpu, person
+    place: str = "learned"  # learned, tight, spread, server, gpu, person
     nodes: frozenset[str] | None = None  # None: all nodes
     backfill: bool = True
     max_wait: float | None = None  # ageing: a job that waited this long goes first
@@ -246,7 +246,7 @@ class Policy:
     """`name` is the order of every queue that `queues` does not list."""
 
     name: str = "fifo"
-    place: str = "tight"
+    place: str = "learned"
     backfill: bool = True
     queues: Mapping[str, QueuePolicy] = field(default_factory=dict)
     kinds: Mapping[str, frozenset[str]] = field(default_factory=dict)  # kind -> models it may use

@@ -23,10 +23,20 @@ Order = tuple[int, ...]
 
 
 class Group:
-    """The queues of one pass; each keeps its own rules."""
+    """The queues of one pass; each keeps its own rules.
 
-    def __init__(self, policy: Policy, names: Sequence[str], claims: Sequence[Claim]) -> None:
+    `names` are those with waiting jobs, `together` all that share nodes with them.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        names: Sequence[str],
+        claims: Sequence[Claim],
+        together: Sequence[str] = (),
+    ) -> None:
         self._policy = policy
+        self._nodes = {policy.queue(name).nodes for name in together or names}
         self._rules = {name: policy.queue(name) for name in names}
         self._claims = {claim.job_id: at - len(claims) for at, claim in enumerate(claims)}
         self._places = {claim.job_id: claim.places for claim in claims}
@@ -56,9 +66,23 @@ class Group:
         return found
 
     @property
+    def reach(self) -> Only:
+        """The union over all queues that share nodes, with or without waiting jobs.
+
+        What is remembered between passes covers all of them, so how it is computed must not
+        depend on who happens to wait.
+        """
+        found: frozenset[str] = frozenset()
+        for nodes in self._nodes:
+            if nodes is None:
+                return None
+            found |= nodes
+        return found
+
+    @property
     def alike(self) -> bool:
-        """Whether all have the same nodes."""
-        return len({rules.nodes for rules in self._rules.values()}) == 1
+        """Whether all that share nodes have the same ones."""
+        return len(self._nodes) == 1
 
     def claimed(self, job: Waiting) -> bool:
         """Whether room is being made for it, which puts it before all others."""
@@ -91,20 +115,19 @@ def groups(snapshot: Snapshot, policy: Policy) -> list[tuple[Group, Sequence[Wai
     if not waiting:
         return []
     names = {job.queue for job in waiting}
-    if len(names) == 1:
-        return [(Group(policy, sorted(names), snapshot.claims), waiting)]
     of: dict[str, list[str]] = {}
     for together in _together(policy, names):
         for name in together:
             of[name] = together
-    if all(together is of[waiting[0].queue] for together in of.values()):
-        return [(Group(policy, sorted(names), snapshot.claims), waiting)]
+    first = of[waiting[0].queue]
+    if all(of[name] is first for name in names):
+        return [(Group(policy, sorted(names), snapshot.claims, first), waiting)]
     jobs: dict[str, list[Waiting]] = {}
     for job in waiting:
         jobs.setdefault(of[job.queue][0], []).append(job)
     return [
-        (Group(policy, sorted({job.queue for job in some}), snapshot.claims), some)
-        for some in jobs.values()
+        (Group(policy, sorted({job.queue for job in some}), snapshot.claims, of[key]), some)
+        for key, some in jobs.items()
     ]
 
 

@@ -134,7 +134,13 @@ def _foreign(status: int, body: bytes) -> ApiError:
     text = body[:300].decode("utf-8", "replace").strip()
     shown = f"HTTP {status}" if not text or text.startswith(("<", "{", "[")) else text
     if status == 429 or status >= 500:  # a proxy whose server is away says so
-        return _kind(status)(status, f"http_{status}", shown)
+        return _kind(status)(
+            status,
+            f"http_{status}",
+            f"This does not look like a Danlu server: {shown}. Something else is at this address, "
+            "or a proxy in front of the server answered",
+            f"对方不像是 Danlu 服务：{shown}。该地址上是别的程序，或是服务前面的代理作了回答",
+        )
     return NotDanlu(
         status,
         "not_danlu",

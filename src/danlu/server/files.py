@@ -71,10 +71,12 @@ def context_path() -> Path:
     return Path(base) / "danlu" / "context.json"
 
 
-def write_context(data: Path, url: str, token: str, demo: bool = False) -> str:
-    """Lets `danlu` on this machine find this server without configuration; returns its context.
+def write_context(data: Path, url: str, token: str, demo: bool = False) -> tuple[str, str]:
+    """Lets `danlu` on this machine find this server without configuration; returns its context and
+    the current one.
 
-    A second server does not take over the context of one that still runs, nor does a demo.
+    A second server does not take over the context of one that still runs, nor does a demo; nor is
+    a server that the user has logged in to given up for this one.
     """
     path = context_path()
     values = read_json(path)
@@ -84,9 +86,18 @@ def write_context(data: Path, url: str, token: str, demo: bool = False) -> str:
     if _runs_elsewhere(contexts.get(name), data):
         name = f"{name}-{url.rpartition(':')[2].strip('/')}"
     contexts[name] = {"server": url, "token": token, "data": str(data)}
-    current = LOCAL if name == LOCAL else values.get("current") or (name if demo else None)
+    current = values.get("current")
+    if not _serves(contexts.get(current), data):
+        current = name if demo or name == LOCAL else None
     write_private(path, {"current": current, "contexts": contexts})
-    return name
+    return name, current or name
+
+
+def _serves(context: object, data: Path) -> bool:
+    """Whether it is of another server: one logged in to, or one that runs on this machine."""
+    if not isinstance(context, dict):
+        return False
+    return "data" not in context or _runs_elsewhere(context, data)
 
 
 def _runs_elsewhere(context: object, data: Path) -> bool:

@@ -95,7 +95,7 @@ async def _serve_http(
     )
     server = _server(config, ours)
     ours.server.stop = lambda: setattr(server, "should_exit", True)
-    context = _publish(config, urls[0], token, demo is not None)
+    contexts = _publish(config, urls[0], token, demo is not None)
     # uvicorn re-raises the signal that ended it; by then everything must be closed.
     signal.signal(signal.SIGTERM, lambda *_: None)
     accepting = _accept_encrypted(config, server, listeners)
@@ -106,7 +106,7 @@ async def _serve_http(
             await asyncio.sleep(0.005)
         if serving.done():
             await serving  # it logs the reason itself
-        _banner(config, urls, password, controller, context, demo)
+        _banner(config, urls, password, controller, contexts, demo)
         first_admin.shown(config.data)
         if demo is not None:
             demo.begin(ours)
@@ -184,12 +184,12 @@ def _accounts(config: ServerConfig, context: Context, gate: Gate) -> Accounts:
     return accounts(context.store, gate, known, circle, config.sign_up)
 
 
-def _publish(config: ServerConfig, url: str, token: str, demo: bool) -> str:
-    """Returns the name of the context for this server."""
+def _publish(config: ServerConfig, url: str, token: str, demo: bool) -> tuple[str, str]:
+    """Returns the name of the context for this server, and of the current one."""
     here = {"pid": os.getpid(), "url": url, "token": token, "config": str(config.file or "")}
     files.write_private(config.data / "server.json", here)
     if os.environ.get("DANLU_NO_CONTEXT") == "1":
-        return files.LOCAL
+        return files.LOCAL, files.LOCAL
     return files.write_context(config.data, url, token, demo)
 
 
@@ -204,9 +204,10 @@ def _banner(
     urls: list[str],
     password: str | None,
     controller: Controller,
-    context: str,
+    contexts: tuple[str, str],
     demo: Demo | None,
 ) -> None:
+    context, current = contexts
     nodes = controller.context.ledger.nodes()
     gpus = sum(len(node.gpus) for node in nodes)
     running = len(controller.context.attempts)
@@ -249,6 +250,16 @@ def _banner(
                 Text(
                     f"  another server runs here; to use this one: danlu --context {context} ...",
                     f"  本机还运行着另一个服务；使用这一个：danlu --context {context} ...",
+                ),
+            )
+        )
+    elif demo is None and current != context:
+        lines.append(
+            say(
+                Text(
+                    f"  your commands still go to {current}; to use this server: danlu context use "
+                    f"{context}",
+                    f"  你的命令仍发往 {current}；改用本服务：danlu context use {context}",
                 ),
             )
         )

@@ -2,7 +2,7 @@
 
 [scheduler]
 order = "fifo"
-place = "tight"
+place = "learned"
 
 [queues.vision]
 nodes = ["n1", "n2"]

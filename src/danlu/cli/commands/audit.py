@@ -6,7 +6,7 @@ import sys
 
 from danlu.cli.formats import clock, moment_of
 from danlu.cli.options import UsageError
-from danlu.cli.table import write_table
+from danlu.cli.table import printable, screen_columns, width, wrapped, write_table
 from danlu.cli.texts import pick, t
 
 TYPE_CHECKING = False
@@ -32,15 +32,26 @@ def audit(session: Session, args: Args) -> int:
         return 0
     if page["next"] is not None:
         sys.stdout.write(t("audit.more", limit=len(lines) * 2) + "\n")
-    heads = ("at", "actor", "act", "address", "what")
-    write_table(
-        [t(f"audit.head_{head}") for head in heads],
-        [
-            [clock(each["at"]), each["actor"], each["act"], each["address"] or "-", pick(each, "")]
-            for each in lines
-        ],
-    )
+    heads = [t(f"audit.head_{head}") for head in ("at", "actor", "act", "address", "what")]
+    rows = [
+        [clock(each["at"]), each["actor"], each["act"], each["address"] or "-", pick(each, "")]
+        for each in lines
+    ]
+    columns = screen_columns()
+    if columns is None or _fits(heads, rows, columns):
+        write_table(heads, rows)
+        return 0
+    # The values are at the end of the sentence: it gets lines of its own rather than be cut.
+    for at, actor, act, address, what in rows:
+        sys.stdout.write(printable(f"{at}  {actor}  {act}  {address}") + "\n")
+        for line in wrapped(printable(what), columns - 2):
+            sys.stdout.write(f"  {line}\n")
     return 0
+
+
+def _fits(heads: list[str], rows: list[list[str]], columns: int) -> bool:
+    widths = [max(width(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
+    return sum(widths) + 2 * (len(heads) - 1) <= columns
 
 
 def _since(args: Args) -> float | None:

@@ -43,7 +43,8 @@ _NEAR = 1e-6
 
 def follows_nodes(view: View) -> bool:
     """On very many nodes, totals are nearly as accurate and much faster."""
-    count = len(view.room.nodes) if view.only is None else len(view.only)
+    reach = view.group.reach
+    count = len(view.room.nodes) if reach is None else len(reach)
     return 1 < count <= NODES_TO_COMPARE and len(view.room.nodes) <= NODES_TO_COMPARE
 
 

@@ -166,7 +166,7 @@ class View:
 
     def compares_nodes(self, queue: str) -> bool:
         place = self.group.rules(queue).place
-        tight = place == "tight" or (place == "learned" and self.snapshot.mix is None)
+        tight = place == "tight" or (place == "learned" and not self.room.learned)
         return tight and 1 < len(self.room.nodes) <= NODES_TO_COMPARE
 
     def longest_busy(self, busy: Mapping[str, float], now: float, run: float) -> Prefer:

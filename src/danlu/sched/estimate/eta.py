@@ -178,6 +178,8 @@ class _Forecast:
         if start <= self.now:
             kept = [float(cause.numbers["at"]) for cause in causes if "at" in cause.numbers]
             start, after = max(kept, default=self.now), None
+            if self._nobody_delays_it():
+                self.bound = self._all_ended()
         if start <= self.now:
             ends = [(self._end(one), one) for one in self.snapshot.running]
             start, after = min(ends, key=lambda pair: pair[0], default=(inf, None))
@@ -185,6 +187,12 @@ class _Forecast:
         if start == inf:
             return Eta(None, None, EtaBasis.NONE, after=self.unknown, why="no_limit")
         return self._eta(start, after)
+
+    def _all_ended(self) -> float:
+        """When all running jobs and then, one by one, all before it have reached their limits."""
+        ends = [inf if one.latest_end is None else one.latest_end for one in self.snapshot.running]
+        runs = [one.time_limit or inf for one in self.near[:-1]]
+        return max([self.now, *ends]) + sum(runs)
 
     def _in_order(self, latest: bool = False) -> tuple[float, Running | None]:
         """`latest`: if all run to their time limits."""

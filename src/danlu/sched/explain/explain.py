@@ -117,10 +117,14 @@ def _never_allowed(
     return never_lent(snapshot, rules, job)
 
 
-def apart(nodes: Sequence[NodeState], policy: Policy, job: Waiting) -> tuple[int, int] | None:
-    """The fewest tasks, and the GPUs of each, as which a job too large for any node would fit."""
+def apart(
+    nodes: Sequence[NodeState], policy: Policy, job: Waiting, quotas: Quotas | None = None
+) -> tuple[int, int] | None:
+    """The fewest tasks, and the GPUs of each, as which a job too large for any node would be
+    accepted.
+    """
     for split in whatif.splits(job):
-        if never(nodes, policy, split) is None:
+        if never(nodes, policy, split, quotas) is None:
             return len(split.shapes), split.shapes[0].gpus
     return None
 

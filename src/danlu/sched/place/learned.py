@@ -31,17 +31,21 @@ _LOOK_EVERY = 100  # changes between recounts of the gaps
 _MANY = 2000  # on more nodes, they are recounted less often: the same part has changed by then
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
+_State = tuple[int, int, tuple[int, ...], tuple[str, ...], bool]
 
 
 class _Scores:
     """The cost of a task on each node, valid up to the change `seen`."""
 
-    __slots__ = ("gpu", "seen", "value")
+    __slots__ = ("gpu", "known", "seen", "value")
 
-    def __init__(self, value: _Floats, gpu: _Ints | None, seen: int) -> None:
+    def __init__(
+        self, value: _Floats, gpu: _Ints | None, seen: int, known: dict[int, tuple[float, int]]
+    ) -> None:
         self.value = value
         self.gpu = gpu
         self.seen = seen
+        self.known = known  # by state
 
 
 class LearnedIndex:
@@ -54,7 +58,11 @@ class LearnedIndex:
         self._gpus = np.zeros((count, width), np.int64)
         self._usable = np.zeros(count, bool)
         self._before = np.zeros(count)
-        self._before_of: list[float] = []  # the same, faster to read one by one
+        # Nodes that are alike, of which there are many, are scored once. States are never reused.
+        self._states: dict[_State, int] = {}
+        self._state = np.zeros(count, np.int64)
+        self._state_of = [0] * count  # the same, faster to read one by one
+        self._before_of: dict[int, float] = {}  # by state
         models = sorted({m for at in range(count) for m in room.room_of(at).models})
         self._waste = NodeWaste(mix, models)
         self._tables = np.zeros(1)
@@ -66,6 +74,7 @@ class LearnedIndex:
         self._kept: list[object] = []  # keeps objects alive whose ids are keys
         for at in range(count):
             self._read(at)
+        self._table[:, 0] = [self._waste.table_of(room.room_of(at)) for at in range(count)]
         self._learn()
 
     def _learn(self) -> None:
@@ -74,12 +83,20 @@ class LearnedIndex:
         if not self._waste.learn(crowds(holes)):
             return
         self._tables = np.array(self._waste.tables.flat)
-        self._table[:, 0] = [
-            self._waste.table_of(self._room.room_of(at)) for at in range(len(self._cpus))
-        ]
-        self._before = self._value(slice(None), self._cpus, self._gpus, self._gpus.sum(axis=1))
-        self._before_of = self._before.tolist()
+        _, rows, back = self._distinct()
+        gpus = self._gpus[rows]
+        self._before = self._value(rows, self._cpus[rows], gpus, gpus.sum(axis=1))[back]
+        self._before_of.clear()
         self._scores.clear()
+
+    def _distinct(self) -> tuple[_Ints, _Ints, _Ints]:
+        """The states there are, a node of each, and for each node where its state is in them."""
+        one = np.full(len(self._states), -1)
+        one[self._state] = np.arange(len(self._state))
+        used = np.flatnonzero(one >= 0)
+        place = np.zeros(len(one), np.int64)
+        place[used] = np.arange(len(used))
+        return used, one[used], place[self._state]
 
     def find(self, need: Need, suitable: bytearray | None) -> tuple[int, tuple[int, ...]] | None:
         scores = self._scored(need, suitable)
@@ -92,7 +109,7 @@ class LearnedIndex:
 
     def changed(self, at: int) -> None:
         self._read(at)
-        self._before[at] = self._before_of[at] = self._waste.now(self._room.room_of(at))
+        self._before[at] = self._waste_of(at)
         self._log.append(at)
         if len(self._log) % self._look_every == 0:
             self._learn()
@@ -103,14 +120,24 @@ class LearnedIndex:
         self._memory[at] = free.memory
         self._gpus[at, : len(free.gpus)] = free.gpus
         self._usable[at] = free.usable
+        state = (free.millicpus, free.memory, tuple(free.gpus), free.models, free.usable)
+        number = self._states.setdefault(state, len(self._states))
+        self._state[at] = self._state_of[at] = number
+
+    def _waste_of(self, at: int) -> float:
+        """The expected waste of a node as it is."""
+        state = self._state_of[at]
+        waste = self._before_of.get(state)
+        if waste is None:
+            waste = self._before_of[state] = self._waste.now(self._room.room_of(at))
+        return waste
 
     def _scored(self, need: Need, suitable: bytearray | None) -> _Scores:
         key = (id(need), id(suitable))
         scores = self._scores.get(key)
         if scores is None:
             self._kept.append((need, suitable))
-            value, gpu = self._score(need, suitable, np.arange(len(self._cpus)))
-            scores = self._scores[key] = _Scores(value, gpu, len(self._log))
+            scores = self._scores[key] = self._score_all(need, suitable)
             return scores
         if scores.seen < len(self._log):
             changed = set(self._log[scores.seen :])
@@ -118,8 +145,8 @@ class LearnedIndex:
                 self._rescore(scores, need, suitable, changed)
             else:
                 rows = np.array(sorted(changed))
-                value, gpu = self._score(need, suitable, rows)
-                scores.value[rows] = value
+                value, gpu = self._score(need, rows)
+                scores.value[rows] = np.where(_mask(suitable, rows), value, np.inf)
                 if scores.gpu is not None and gpu is not None:
                     scores.gpu[rows] = gpu
             scores.seen = len(self._log)
@@ -129,25 +156,33 @@ class LearnedIndex:
         self, scores: _Scores, need: Need, suitable: bytearray | None, changed: set[int]
     ) -> None:
         """Like `_score`, for the few nodes that changed: small arrays are slow."""
+        known, states = scores.known, self._state_of
         for at in changed:
             value, gpu = inf, 0
             if suitable is None or suitable[at]:
-                free = self._room.room_of(at)
-                value, gpu = self._waste.growth(free, need, self._before_of[at])
+                found = known.get(states[at])
+                if found is None:
+                    free, before = self._room.room_of(at), self._waste_of(at)
+                    found = known[states[at]] = self._waste.growth(free, need, before)
+                value, gpu = found
             scores.value[at] = value
             if scores.gpu is not None:
                 scores.gpu[at] = gpu
 
-    def _score(
-        self, need: Need, suitable: bytearray | None, rows: _Ints
-    ) -> tuple[_Floats, _Ints | None]:
+    def _score_all(self, need: Need, suitable: bytearray | None) -> _Scores:
+        states, rows, back = self._distinct()
+        value, gpu = self._score(need, rows)
+        gpus = [0] * len(rows) if gpu is None else gpu.tolist()
+        known = dict(zip(states.tolist(), zip(value.tolist(), gpus, strict=True), strict=True))
+        every = np.where(_mask(suitable, slice(None)), value[back], np.inf)
+        return _Scores(every, None if gpu is None else gpu[back], len(self._log), known)
+
+    def _score(self, need: Need, rows: _Ints) -> tuple[_Floats, _Ints | None]:
         """The growth of waste per node (infinite if it does not fit), and the GPU for a share."""
         cpus = self._cpus[rows] - need.millicpus
         gpus = self._gpus[rows]
         accepted = self._accepted(need, rows)
         fits = self._usable[rows] & (cpus >= 0) & (self._memory[rows] >= need.memory)
-        if suitable is not None:
-            fits &= np.frombuffer(suitable, np.uint8)[rows].astype(bool)
         total = gpus.sum(axis=1)
         gpu: _Ints | None = None
         if need.share:
@@ -182,12 +217,12 @@ class LearnedIndex:
         gpu = growth.argmin(axis=1)
         return now.sum(axis=1) + growth[np.arange(len(gpu)), gpu], gpu
 
-    def _value(self, rows: slice | _Ints, cpus: _Floats, gpus: _Ints, total: _Ints) -> _Floats:
+    def _value(self, rows: _Ints, cpus: _Floats, gpus: _Ints, total: _Ints) -> _Floats:
         each = np.maximum(cpus, 0) / np.maximum(total, 1)
         value: _Floats = self._look_up(rows, gpus, each).sum(axis=1)
         return value
 
-    def _look_up(self, rows: slice | _Ints, gpus: _Ints, each: _Floats) -> _Floats:
+    def _look_up(self, rows: _Ints, gpus: _Ints, each: _Floats) -> _Floats:
         """Expected waste per GPU, with CPUs divided in proportion to free GPU capacity."""
         steps = np.minimum(gpus * (each / (1000 * CPU_STEP))[:, None], CPU_STEPS - 1)
         low = steps.astype(np.int64)
@@ -208,3 +243,7 @@ class LearnedIndex:
                 known[at, : len(models)] = [need.accepts(model) for model in models]
             self._accepts[id(need)] = known
         return known[rows]
+
+
+def _mask(suitable: bytearray | None, rows: slice | _Ints) -> NDArray[np.bool_] | bool:
+    return True if suitable is None else np.frombuffer(suitable, np.bool_)[rows]

@@ -67,13 +67,17 @@ class NodeWaste:
         return round(after - before + FULLER * total, DIGITS), gpu
 
     def _with_gpus(self, free: Free, need: Need, cpus: int, total: int) -> float:
-        if free.idle(need) < need.gpus:
+        if free.whole < need.gpus:
             return inf
-        left, wanted = free.gpus[:], need.gpus
+        left, wanted, open_ = free.gpus[:], need.gpus, need.any_model
         for place, part in enumerate(free.gpus):
-            if wanted and part == WHOLE and need.accepts(free.models[place]):
+            if part == WHOLE and (open_ or need.accepts(free.models[place])):
                 left[place] = 0
                 wanted -= 1
+                if not wanted:
+                    break
+        else:
+            return inf
         return self._waste(left, cpus / max(total, 1), self.table_of(free))
 
     def _with_share(self, free: Free, need: Need, each: float) -> tuple[float, int]:

@@ -50,6 +50,7 @@ class Room:
         self._masks: dict[tuple[Static | None, frozenset[str] | None], bytearray | None] = {}
         self._owners: dict[int, set[str]] = {}  # users with jobs on a node, if needed
         self._index: Index | None = None
+        self._learned: bool | None = None
         self.notes: dict[object, object] = {}  # caches of callers; cleared by any change
         self._asked = self._asked_if = 0
         self._positions: dict[str, int] | None = None
@@ -66,7 +67,7 @@ class Room:
         twin._needs, twin._masks = self._needs, self._masks
         twin._owners = {at: set(owners) for at, owners in self._owners.items()}
         twin._index, twin._asked, twin._positions = None, 0, self._positions
-        twin.notes, twin._asked_if = {}, 0
+        twin.notes, twin._asked_if, twin._learned = {}, 0, self._learned
         return twin
 
     def with_less(self, context: Mapping[int, Free]) -> Room:
@@ -83,7 +84,17 @@ class Room:
     def learn(self, mix: Mix) -> None:
         """Packs for this mix from now on."""
         self._mix = mix
-        self._index = None
+        self._index = self._learned = None
+
+    @property
+    def learned(self) -> bool:
+        """Whether there is anything to learn from: requests for GPUs, and nodes that have some."""
+        if self._mix is None:
+            return False
+        if self._learned is None:
+            asked = any(shape.amount for shape in self._mix.counts)
+            self._learned = asked and any(free.models for free in self._base)
+        return self._learned
 
     def occupied_by(self, node: str, owner: str) -> None:
         self._owners.setdefault(self._at(node), set()).add(owner)
@@ -265,17 +276,21 @@ class Room:
 
     def _packs(self, need: Need) -> bool:
         """Whether there is a choice that the usual mix of requests can improve."""
-        learned = self._order == "learned" and self._mix is not None
-        return learned and (len(self.nodes) > 1 or bool(need.share))
+        return (
+            self._order == "learned" and (len(self.nodes) > 1 or bool(need.share)) and self.learned
+        )
 
     def _indexed(self) -> Index | None:
         if self._index is None:
             self._asked += 1
             if self._asked <= _ASK_BEFORE_SORTING:
                 return None
-            if self._order == "learned" and self._mix is not None:
+            if self._order == "learned" and self.learned:
+                if len(self.nodes) == 1:
+                    return None  # no choice of nodes, and numpy is large
                 from danlu.sched.place.learned import LearnedIndex  # numpy only if needed
 
+                assert self._mix is not None
                 self._index = LearnedIndex(self, self._mix)
             elif self._order in ("tight", "learned"):
                 self._index = TightIndex(self)
