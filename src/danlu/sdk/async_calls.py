@@ -245,9 +245,11 @@ class AsyncCalls:
         answer: model.Gpus = await self._get(f"{BASE}/gpus")
         return answer
 
-    async def waiting(self) -> model.WaitingList:
-        """The next jobs in the queue and when they should start, as everybody sees them."""
-        answer: model.WaitingList = await self._get(f"{BASE}/waiting")
+    async def waiting(self, limit: int | None = None) -> model.WaitingList:
+        """The next jobs in the queue and when they should start, as everybody sees them; five
+        unless `limit` says otherwise.
+        """
+        answer: model.WaitingList = await self._get(target(f"{BASE}/waiting", {"limit": limit}))
         return answer
 
     async def whoami(self) -> model.Person:

@@ -259,9 +259,11 @@ class Calls:
         answer: model.Gpus = self._get(f"{BASE}/gpus")
         return answer
 
-    def waiting(self) -> model.WaitingList:
-        """The next jobs in the queue and when they should start, as everybody sees them."""
-        answer: model.WaitingList = self._get(f"{BASE}/waiting")
+    def waiting(self, limit: int | None = None) -> model.WaitingList:
+        """The next jobs in the queue and when they should start, as everybody sees them; five
+        unless `limit` says otherwise.
+        """
+        answer: model.WaitingList = self._get(target(f"{BASE}/waiting", {"limit": limit}))
         return answer
 
     def whoami(self) -> model.Person:

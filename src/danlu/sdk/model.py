@@ -728,7 +728,7 @@ class VolumeList(TypedDict, total=False):
 
 
 class WaitingJob(TypedDict, total=False):
-    place: int
+    place: int | None
     id: str
     ref: str
     owner: str
