@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.api.harness import Harness, Job
+from tests.api.people_harness import PeopleHarness
 
 LONG: dict[str, Any] = {"command": "sleep 1000"}
 
@@ -74,6 +75,31 @@ def test_an_array_is_changed_as_a_whole_and_an_element_alone(harness: Harness) -
     assert [job["gpus"] for job in answer.json()["jobs"]] == [1, 1, 1]
     edit(harness, jobs[1], gpus=3)
     assert [harness.show(job)["gpus"] for job in jobs] == [1, 3, 1]
+
+
+def test_the_command_line_changes_the_priority_of_many(harness: Harness) -> None:
+    jobs = [harness.submit(gpus=1, held=True, **LONG) for _ in range(2)]
+    done = harness.server.cli("edit", *(job["ref"] for job in jobs), "--priority", "7")
+    assert done.returncode == 0, done.stderr
+    assert [harness.show(job)["priority"] for job in jobs] == [7, 7]
+    assert edit(harness, jobs[0], priority=1001).status_code == 422
+    assert harness.show(jobs[0])["priority"] == 7
+
+
+def test_only_the_owner_and_admins_change_a_priority(harness: Harness) -> None:
+    people = PeopleHarness(harness)
+    try:
+        owner, other = people.person(), people.person()
+        job = owner.submit(held=True, priority=2, **LONG)
+        path = f"/jobs/{job['id']}"
+        other.do("PATCH", path, {"priority": 9}, expect=404)
+        assert harness.show(job)["priority"] == 2
+        owner.do("PATCH", path, {"priority": 3})
+        assert harness.show(job)["priority"] == 3
+        assert harness.http.patch(path, json={"priority": 9}).status_code == 200
+        assert harness.show(job)["priority"] == 9
+    finally:
+        people.close()
 
 
 def test_an_admin_changes_another_s_job_within_the_owner_s_quota(harness: Harness) -> None:

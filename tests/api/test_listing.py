@@ -122,3 +122,31 @@ def test_the_command_line_takes_the_same_filters(harness: Harness, listed: list[
     assert shown("--name", "listed", "--until", "2020-01-01") == []
     wrong = harness.server.cli("jobs", "--since", "soon")
     assert (wrong.returncode, b"not a time" in wrong.stderr) == (2, True)
+
+
+def test_an_array_is_one_entry_with_true_counts_however_short_the_page(harness: Harness) -> None:
+    name = "folded"
+    before = harness.submit(command="true", name=name, held=True)
+    harness.submit_all({"command": "true", "name": name, "array": "0-119", "held": True})
+    after = harness.submit(command="true", name=name, held=True)
+    pages, cursor = [], None
+    while not pages or cursor is not None:
+        more = {} if cursor is None else {"before": cursor}
+        page = harness.get("/jobs", name=name, fold=True, counts=True, limit=1, **more)
+        pages.append(page)
+        cursor = page["next"]
+    jobs = [page["jobs"][0] for page in pages]
+    assert [job["elements"] for job in jobs] == [None, {"queued": 120}, None]
+    assert [jobs[0]["id"], jobs[2]["id"]] == [after["id"], before["id"]]
+    assert [page["counts"] for page in pages] == [{"queued": 122}] * 3
+    array = {"owner": jobs[1]["owner"], "name": name, "number": jobs[1]["number"]}
+    elements = harness.get("/jobs", **array, limit=200)["jobs"]
+    assert len(elements) == 120
+    harness.http.post(f"/jobs/{elements[-1]['id']}/stop")
+    harness.wait(elements[-1])
+    (stopped,) = harness.get("/jobs", name=name, fold=True, state="stopped")["jobs"]
+    assert stopped["id"] == elements[-1]["id"]
+    assert stopped["elements"] == {"queued": 119, "stopped": 1}
+    answer = harness.http.get("/jobs?fold=true&sort=name")
+    assert answer.status_code == 422
+    assert "leave out `sort`" in answer.text

@@ -152,3 +152,18 @@ def test_nobody_overtakes_a_job_that_waits_for_room(harness: Harness) -> None:
     first, second = (event["seq"] for event in told if event["kind"] == "placed")
     assert first < second
     assert harness.show(b)["state"] == "running"
+
+
+def test_the_whole_queue_is_listed_behind_its_explained_head(harness: Harness) -> None:
+    harness.fill(gpus=3)
+    turn = [harness.submit(command="sleep 1000", gpus=3) for _ in range(7)]
+    held = harness.submit(command="true", held=True, priority=9)
+    head = harness.get("/waiting")
+    assert [job["id"] for job in head["jobs"]] == [job["id"] for job in turn[:5]]
+    found = harness.get("/waiting", limit=500)
+    assert [job["id"] for job in found["jobs"]] == [job["id"] for job in (*turn, held)]
+    assert found["waiting"] == 8
+    assert [job["place"] for job in found["jobs"]] == [1, 2, 3, 4, 5, 6, 7, None]
+    assert [bool(job["cause_en"]) for job in found["jobs"]] == [True] * 5 + [False] * 2 + [True]
+    assert found["jobs"][-1]["cause_en"] == "Held until it is released"
+    assert harness.http.get("/waiting?limit=501").status_code == 422

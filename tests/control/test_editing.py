@@ -53,6 +53,18 @@ async def test_it_keeps_its_turn_and_the_change_is_recorded(harness: Harness) ->
     }
 
 
+async def test_a_higher_priority_goes_first_also_after_a_restart(harness: Harness) -> None:
+    await full(harness)
+    first = await harness.submit(command="sleep 1000", gpus=4, name="first")
+    second = await harness.submit(command="sleep 1000", gpus=4, name="second")
+    await change(harness, second, priority=5)
+    for _ in range(2):
+        waiting = harness.controller.context.queue.waiting
+        assert [job.job_id for job in waiting] == [second.id, first.id]
+        assert (await harness.look(second)).priority == 5
+        await harness.restart()
+
+
 async def test_a_change_survives_a_restart(harness: Harness) -> None:
     await full(harness)
     row = await harness.submit(command="sleep 1000", gpus=4)

@@ -40,7 +40,9 @@ def _looks(person: Someone, waiting: str) -> dict[str, str]:
     dry = person.http.post("/jobs?dry_run=true", json={"command": "true", "gpus": 1})
     assert dry.status_code == 200, dry.text
     paths = ("/gpus", "/nodes", "/waiting", f"/jobs/{waiting}/why")
-    return {**{path: json.dumps(person.get(path)) for path in paths}, "dry run": dry.text}
+    found = {path: json.dumps(person.get(path)) for path in paths}
+    found["whole queue"] = json.dumps(person.get("/waiting", limit=500))
+    return {**found, "dry run": dry.text}
 
 
 def test_from_what_jobs_are_called(discreet: PeopleHarness) -> None:
@@ -53,7 +55,8 @@ def test_from_what_jobs_are_called(discreet: PeopleHarness) -> None:
     job = {"command": "sleep 1000", "gpus": 1, "held": False}
     held = victim.submit(name=SECRET, **job)
     discreet.harness.until(held, "running")
-    victim.submit(name=f"{SECRET}-next", **job)
+    for number in range(6):  # more than are explained, and one that is held
+        victim.submit(name=f"{SECRET}-next", **{**job, "held": number == 5})
     waits = {person.name: person.submit(name="mine", **job)["id"] for person in (spy, peer)}
     for where, text in _looks(spy, waits[spy.name]).items():
         assert SECRET not in text and victim.name not in text, (where, text)
@@ -61,7 +64,9 @@ def test_from_what_jobs_are_called(discreet: PeopleHarness) -> None:
     for person in (peer, discreet.admin):
         for where, text in _looks(person, waits[peer.name]).items():
             assert SECRET in text, (person.name, where)
-    assert spy.get("/waiting")["jobs"][1]["ref"].startswith(f"{spy.name}/mine")
+    queue = spy.get("/waiting", limit=500)["jobs"]
+    mine = [each["ref"] for each in queue if each["owner"] == spy.name]
+    assert [ref.partition("/")[2] for ref in mine] == ["mine-1"]
 
 
 def test_the_setting_is_checked() -> None:

@@ -46,6 +46,13 @@ def test_null_goes_back_to_the_default_and_the_rest_stays() -> None:
     assert (after.priority, after.roles) == (3, before.roles)
 
 
+def test_the_priority_alone_is_changed_and_null_takes_it_back() -> None:
+    before = complete(JOB)
+    after = edited(before, {"priority": 9}, Defaults())
+    assert differences(before, after) == {"priority": [3, 9]}
+    assert edited(after, {"priority": None}, Defaults()).priority == 0
+
+
 def test_roles_are_changed_by_name() -> None:
     before = complete(GANG)
     after = edited(before, {"roles": {"worker": {"gpus": 1}}}, Defaults())
@@ -63,8 +70,9 @@ def test_roles_are_changed_by_name() -> None:
         (JOB, {"command": "rm"}, "cannot be changed in a waiting job; what can: queue"),
         (JOB, {"gpus": "many"}, "gpus"),
         (JOB, {"cpus": -1}, "cpus"),
+        (JOB, {"priority": 1001}, "priority"),
         (JOB, {"roles": {"main": {"gpus": 1}}}, "roles"),
-        (GANG, {"gpus": 1}, "what can: queue, time_limit, nodes, preemptible, roles"),
+        (GANG, {"gpus": 1}, "what can: queue, priority, time_limit, nodes, preemptible, roles"),
         (GANG, {"roles": {"chief": {"gpus": 1}}}, "is not a role of the job: ps, worker"),
         (GANG, {"roles": {"ps": {"env": {}}}}, "cannot be changed"),
         (GANG, {"roles": {"ps": 1}}, "must be a mapping"),

@@ -9,7 +9,15 @@ import pytest
 
 from danlu.spec.states import State
 from danlu.store import Store, jobs
-from danlu.store.listing import SORTS, JobQuery, list_jobs, place_of
+from danlu.store.listing import (
+    SORTS,
+    JobQuery,
+    Whole,
+    count_jobs,
+    list_folded,
+    list_jobs,
+    place_of,
+)
 from danlu.store.rows import JobRow, Sight
 from tests.store.samples import a_job
 
@@ -135,3 +143,25 @@ async def test_pages_hold_every_job_once_in_order_while_others_arrive(
     ids = [row.id for row in seen]
     assert len(ids) == len(set(ids))
     assert {row.id for row in known} <= set(ids)
+
+
+async def test_arrays_are_folded_and_counted_whatever_part_of_them_matches(store: Store) -> None:
+    states = [State.SUCCEEDED, State.RUNNING, State.QUEUED, State.QUEUED]
+    array = [
+        a_job(name="grid", array_id="first", array_index=i, state=state)
+        for i, state in enumerate(states)
+    ]
+    rows = await insert(store, a_job(name="old"), *array, a_job(name="new"))
+    whole = Whole(rows[1].seq, {State.SUCCEEDED: 1, State.RUNNING: 1, State.QUEUED: 2})
+
+    async def folded(**filters: Any) -> list[tuple[int, Whole | None]]:
+        found = await store.read(lambda tx: list_folded(tx, JobQuery(**filters)))
+        return [(row.seq, each) for row, each in found]
+
+    ends = (rows[5].seq, None), (rows[0].seq, None)
+    assert await folded() == [ends[0], (rows[4].seq, whole), ends[1]]
+    assert await folded(limit=2) == [ends[0], (rows[4].seq, whole)]
+    assert await folded(behind=(None, whole.first)) == [ends[1]]
+    assert await folded(states=(State.RUNNING,)) == [(rows[2].seq, whole)]
+    counted = await store.read(lambda tx: count_jobs(tx, JobQuery(active=True, limit=1)))
+    assert counted == {State.RUNNING: 1, State.QUEUED: 4}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.harness import WebHarness
@@ -100,10 +101,72 @@ def test_the_list_finds_folds_and_opens(web: WebHarness) -> None:
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.locator("tbody")).to_contain_text("4 elements")
     page.get_by_role("button", name=re.compile("4 elements")).click()
-    expect(page.locator("tbody tr")).to_have_count(5)
+    expect(page.locator("tbody tr")).to_have_count(2 + 4)
     web.picture(page, "jobs")
     page.get_by_role("searchbox").fill("other")
     expect(page.locator("tbody tr")).to_have_count(1)
     expect(page).to_have_url(re.compile("text=other"))
     page.get_by_role("link", name="other-1").click()
     expect(page.locator("h1")).to_have_text(f"{alice.name}/other-1")
+
+
+TWO = """name: one
+command: echo one
+---
+name: two
+command: echo two
+"""
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_two_pasted_jobs_are_both_shown_and_both_submitted(web: WebHarness, lang: str) -> None:
+    paste, read, use, submit = {
+        "en": ("Paste anything", "Read it", "Use all 2", "Submit all 2"),
+        "zh": ("粘贴任务", "识别", "使用全部 2 个", "提交全部 2 个"),
+    }[lang]
+    alice = web.people.person()
+    page = web.sign_in(web.page(lang), alice.name, "/submit")
+    page.get_by_role("button", name=paste).click()
+    dialog = page.get_by_role("dialog")
+    dialog.locator("textarea").fill(TWO)
+    dialog.get_by_role("button", name=read).click()
+    expect(dialog.locator(".pasted li")).to_have_text(["one", "two"])
+    dialog.get_by_role("button", name=use).click()
+    expect(page.locator(".several li")).to_have_count(2)
+    web.picture(page, f"submit-two-{lang}")
+    page.locator(".right").get_by_role("button", name=submit).click()
+    names = page.locator("tbody td.name a")
+    expect(names).to_have_count(2)
+    assert sorted(names.all_inner_texts()) == ["one-1", "two-1"]
+
+
+def test_repeating_an_array_repeats_all_of_it(web: WebHarness) -> None:
+    alice = web.people.person()
+    web.queue(alice, name="grid", array="0-119", held=True)
+    page = web.sign_in(web.page(), alice.name, "/submit")
+    page.get_by_role("button", name="Repeat my last").click()
+    expect(page.get_by_label("YAML")).to_have_value(re.compile("array: ['\"]?0-119"))
+
+
+def test_a_link_with_a_broken_change_shows_the_job_and_says_so(web: WebHarness) -> None:
+    alice = web.people.person()
+    job = web.queue(alice, name="linked", held=True)
+    page = web.sign_in(web.page(), alice.name, f"/submit?clone={job['id']}&change=%7Bbad")
+    expect(page.get_by_role("alert")).to_contain_text("cannot be read")
+    assert "linked" in yaml_of(page)
+
+
+def test_a_job_with_roles_has_a_form_for_each(web: WebHarness) -> None:
+    page = web.sign_in(web.page(), web.people.person().name, "/submit")
+    gang = (
+        "name: gang\nroles:\n  ps:\n    command: echo ps\n"
+        "  worker:\n    command: echo w\n    count: 2 # two\n"
+    )
+    page.get_by_label("YAML").fill(gang)
+    worker = page.get_by_role("group", name="Role worker")
+    expect(page.get_by_role("group", name=re.compile("^Role "))).to_have_count(2)
+    expect(worker.get_by_label("Tasks")).to_have_value("2")
+    worker.get_by_label("Tasks").fill("3")
+    assert "count: 3 # two" in yaml_of(page)
+    expect(page.locator(".gutter")).to_contain_text("7")
+    web.picture(page, "submit-roles")

@@ -57,6 +57,9 @@ class Job(BaseModel):
     before: EarlierRun | None = Field(
         None, description="the run that ended before it was queued again, while it waits"
     )
+    elements: dict[str, int] | None = Field(
+        None, description="in a list with `fold`: the elements of its array, by state"
+    )
 
 
 class Task(BaseModel):
@@ -103,6 +106,10 @@ class JobDetail(Job):
 class JobList(BaseModel):
     jobs: list[Job]
     next: str | None = Field(description="pass as `before` for the next page; null: no more")
+
+    counts: dict[str, int] | None = Field(
+        None, description="with `counts`: all that match, by state"
+    )
 
 
 class Note(BaseModel):

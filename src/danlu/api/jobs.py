@@ -173,6 +173,7 @@ class JobChanges(BaseModel):
     count: int | None = Field(None, description="number of tasks")
     time_limit: int | float | str | None = Field(None, examples=["2h"])
     queue: str | None = None
+    priority: int | None = Field(None, description="-1000 to 1000; higher goes first")
     nodes: dict[str, Any] | None = None
     preemptible: bool | None = None
     roles: dict[str, Any] | None = Field(
@@ -184,7 +185,8 @@ class JobChanges(BaseModel):
 async def edit(ref: str, changes: JobChanges, our: Our, asks: Asks) -> Response:
     """Changes a waiting job in place, or the waiting elements of an array.
 
-    The job keeps its position in the queue. Changes are validated like a submission.
+    The job keeps its position in the queue, unless its priority changes. Changes are validated like
+    a submission.
     """
     rows = await our.jobs.edit(asks, ref, changes.model_dump(exclude_unset=True))
     return await jobs_answer(rows, next=None)

@@ -11,7 +11,7 @@ from danlu.api.answers import JobList
 from danlu.api.dependencies import Our, Who
 from danlu.api.problems import ApiProblem
 from danlu.api.views import job_view
-from danlu.services.listing import Filters
+from danlu.services.listing import Entry, Filters
 from danlu.services.values import SORTS
 from danlu.spec.states import State
 from danlu.spec.text import EMPTY, Text
@@ -42,6 +42,10 @@ async def list_jobs(
     owner: Annotated[str | None, _name("only jobs of this person")] = None,
     group: Annotated[str | None, _name("only jobs of this group")] = None,
     name: Annotated[str | None, _name("only jobs of exactly this name")] = None,
+    number: Annotated[
+        int | None,
+        Query(ge=1, le=2**62, description="with `owner` and `name`: a job, or an array's elements"),
+    ] = None,
     kind: Annotated[str | None, _name("train, environment or service")] = None,
     queue: Annotated[str | None, _name("only jobs of this queue")] = None,
     since: Annotated[float | None, _moment("submitted at or after this time")] = None,
@@ -63,6 +67,11 @@ async def list_jobs(
         str | None,
         Query(max_length=600, description="`next` of the previous page, with the same order"),
     ] = None,
+    fold: Annotated[
+        bool,
+        Query(description="an array is one job, the newest that matches; `elements` counts it all"),
+    ] = False,
+    counts: Annotated[bool, Query(description="also count all that match, by state")] = False,
 ) -> Values:
     """Lists jobs, one page at a time, newest first unless `sort` is given.
 
@@ -74,6 +83,7 @@ async def list_jobs(
         owner=owner,
         group=group,
         name=name,
+        number=number,
         kind=kind,
         queue=queue,
         since=since,
@@ -81,8 +91,13 @@ async def list_jobs(
         text=text,
         active=active,
     )
-    page = await our.listing.page(who, filters, sort, limit, before)
-    return {"jobs": [job_view(*each) for each in page.jobs], "next": page.next}
+    page = await our.listing.page(who, filters, sort, limit, before, fold, counts)
+    return {"jobs": [_view(each) for each in page.jobs], "next": page.next, "counts": page.counts}
+
+
+def _view(entry: Entry) -> Values:
+    view = job_view(entry.row, entry.attempt, entry.unknown_since)
+    return {**view, "elements": entry.elements}
 
 
 def _states(text: str | None) -> tuple[State, ...]:

@@ -37,6 +37,8 @@ SAMPLES: dict[str, Any] = {
     "number": 3,
     "array_index": None,
     "array_seq": None,
+    "elements": None,
+    "counts": None,
     "kind": "train",
     "state": "running",
     "reason": None,

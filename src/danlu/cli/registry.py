@@ -178,6 +178,7 @@ COMMANDS = (
             Option("memory", "SIZE", "m"),
             Option("time", "TIME", "t"),
             Option("queue", "QUEUE", "q"),
+            Option("priority", "N", "p"),
             Option("count", "N"),
             Option("set", "KEY=VALUE", many=True),
         ),

@@ -14,7 +14,9 @@ from danlu.spec.job import JobSpec
 
 
 async def edit(controller: Controller, jobs: Sequence[tuple[LiveJob, JobSpec]], by: str) -> None:
-    """All or none. They keep their turn; none of them starts while the change is written."""
+    """All or none. They keep their turn, unless it is their priority that changes; none of them
+    starts while the change is written.
+    """
     context = controller.context
     for job, _ in jobs:
         job.editing = True
@@ -30,7 +32,8 @@ async def edit(controller: Controller, jobs: Sequence[tuple[LiveJob, JobSpec]], 
         await context.store.write(records.edited(told, by, now()))
         for job, spec in jobs:
             shapes = shapes_of(spec, context.volumes.limited)
-            job.spec, job.shapes, job.row.queue = spec, shapes, spec.queue
+            job.spec, job.shapes = spec, shapes
+            job.row.queue, job.row.priority = spec.queue, spec.priority
         controller.planner.edited({job.id for job, _ in jobs})
     finally:
         for job, _ in jobs:

@@ -205,7 +205,8 @@ def edited(jobs_: Sequence[tuple[JobRow, JobSpec, Mapping[str, Any]]], by: str, 
 
     def op(tx: Tx) -> None:
         for row, spec, _ in jobs_:
-            jobs.update_job(tx, row.id, spec=values[id(spec)], queue=spec.queue)
+            place = {"queue": spec.queue, "priority": spec.priority}
+            jobs.update_job(tx, row.id, spec=values[id(spec)], **place)
         events.append(tx, news)
 
     return op

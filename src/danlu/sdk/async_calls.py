@@ -65,6 +65,7 @@ class AsyncCalls:
         owner: str | None = None,
         group: str | None = None,
         name: str | None = None,
+        number: int | None = None,
         kind: str | None = None,
         queue: str | None = None,
         since: float | None = None,
@@ -74,19 +75,23 @@ class AsyncCalls:
         sort: str | None = None,
         limit: int | None = None,
         before: str | None = None,
+        fold: bool | None = None,
+        counts: bool | None = None,
     ) -> model.JobPage:
         """One page, newest first unless `sort` says otherwise; `before`: `next` of the previous
         page.
 
         `state` may list several, separated by commas; `since` and `until` are submission times in
         seconds; `text` is part of the name or the command; `sort` is one of submitted, started,
-        ended, name, owner, state, priority, with a leading - to reverse.
+        ended, name, owner, state, priority, with a leading - to reverse. `fold` lists an array as
+        one job with its `elements`; `counts` counts all that match, by state.
         """
         query = {
             "state": state,
             "owner": owner,
             "group": group,
             "name": name,
+            "number": number,
             "kind": kind,
             "queue": queue,
             "since": since,
@@ -96,6 +101,8 @@ class AsyncCalls:
             "sort": sort,
             "limit": limit,
             "before": before,
+            "fold": fold,
+            "counts": counts,
         }
         answer: model.JobPage = await self._get(target(f"{BASE}/jobs", query))
         return answer
@@ -238,9 +245,11 @@ class AsyncCalls:
         answer: model.Gpus = await self._get(f"{BASE}/gpus")
         return answer
 
-    async def waiting(self) -> model.WaitingList:
-        """The next jobs in the queue and when they should start, as everybody sees them."""
-        answer: model.WaitingList = await self._get(f"{BASE}/waiting")
+    async def waiting(self, limit: int | None = None) -> model.WaitingList:
+        """The next jobs in the queue and when they should start, as everybody sees them; five
+        unless `limit` says otherwise.
+        """
+        answer: model.WaitingList = await self._get(target(f"{BASE}/waiting", {"limit": limit}))
         return answer
 
     async def whoami(self) -> model.Person:

@@ -79,6 +79,7 @@ class Calls:
         owner: str | None = None,
         group: str | None = None,
         name: str | None = None,
+        number: int | None = None,
         kind: str | None = None,
         queue: str | None = None,
         since: float | None = None,
@@ -88,19 +89,23 @@ class Calls:
         sort: str | None = None,
         limit: int | None = None,
         before: str | None = None,
+        fold: bool | None = None,
+        counts: bool | None = None,
     ) -> model.JobPage:
         """One page, newest first unless `sort` says otherwise; `before`: `next` of the previous
         page.
 
         `state` may list several, separated by commas; `since` and `until` are submission times in
         seconds; `text` is part of the name or the command; `sort` is one of submitted, started,
-        ended, name, owner, state, priority, with a leading - to reverse.
+        ended, name, owner, state, priority, with a leading - to reverse. `fold` lists an array as
+        one job with its `elements`; `counts` counts all that match, by state.
         """
         query = {
             "state": state,
             "owner": owner,
             "group": group,
             "name": name,
+            "number": number,
             "kind": kind,
             "queue": queue,
             "since": since,
@@ -110,6 +115,8 @@ class Calls:
             "sort": sort,
             "limit": limit,
             "before": before,
+            "fold": fold,
+            "counts": counts,
         }
         answer: model.JobPage = self._get(target(f"{BASE}/jobs", query))
         return answer
@@ -252,9 +259,11 @@ class Calls:
         answer: model.Gpus = self._get(f"{BASE}/gpus")
         return answer
 
-    def waiting(self) -> model.WaitingList:
-        """The next jobs in the queue and when they should start, as everybody sees them."""
-        answer: model.WaitingList = self._get(f"{BASE}/waiting")
+    def waiting(self, limit: int | None = None) -> model.WaitingList:
+        """The next jobs in the queue and when they should start, as everybody sees them; five
+        unless `limit` says otherwise.
+        """
+        answer: model.WaitingList = self._get(target(f"{BASE}/waiting", {"limit": limit}))
         return answer
 
     def whoami(self) -> model.Person:

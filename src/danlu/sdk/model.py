@@ -271,6 +271,7 @@ class Job(TypedDict, total=False):
     retries_left: int
     unknown_since: float | None
     before: EarlierRun | None
+    elements: dict[str, int] | None
 
 
 class JobDetail(TypedDict, total=False):
@@ -307,6 +308,7 @@ class JobDetail(TypedDict, total=False):
     retries_left: int
     unknown_since: float | None
     before: EarlierRun | None
+    elements: dict[str, int] | None
     spec: dict[str, Any]
     tasks: list[Task]
     attempts: list[Attempt]
@@ -324,6 +326,7 @@ class JobMetrics(TypedDict, total=False):
 class JobPage(TypedDict, total=False):
     jobs: list[Job]
     next: str | None
+    counts: dict[str, int] | None
 
 
 class Login(TypedDict, total=False):
@@ -725,7 +728,7 @@ class VolumeList(TypedDict, total=False):
 
 
 class WaitingJob(TypedDict, total=False):
-    place: int
+    place: int | None
     id: str
     ref: str
     owner: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from danlu.access.principal import Principal
 from danlu.control.controller import Controller
@@ -13,15 +13,16 @@ from danlu.sched.api import Explanation, Policy, Snapshot, Waiting
 from danlu.sched.explain.explain import explain
 from danlu.services.names import Names, unnamed, without_names
 
-SHOWN = 5  # details are available per job
+SHOWN = 5  # explained and estimated; for the others, details are available per job
+MOST = 500
 _FRESH = 2.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    place: int
+    place: int | None  # None: it waits for something else than its turn
     job: Waiting
-    why: Explanation
+    why: Explanation | None  # None: too far behind to be worth an estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Board:
         self._head: Head | None = None
         self._turn = asyncio.Lock()
 
-    async def head(self, who: Principal) -> Head:
+    async def head(self, who: Principal, limit: int = SHOWN) -> Head:
         """The same for all signed-in users, except for names they may not see."""
         async with self._turn:
             if self._head is None or time.time() - self._head.at > _FRESH:
@@ -49,30 +50,28 @@ class Board:
                 self._head = await asyncio.to_thread(_explained, snapshot, policy)
             head = self._head
         hide = self._names.hidden_from(who)
-        if hide is None:
-            return head
-        jobs = tuple(
-            Next(each.place, unnamed(each.job, hide), without_names(each.why, hide))
-            for each in head.jobs
-        )
+        jobs = head.jobs[:limit]
+        if hide is not None:
+            jobs = tuple(
+                Next(
+                    each.place,
+                    unnamed(each.job, hide),
+                    each.why and without_names(each.why, hide),
+                )
+                for each in jobs
+            )
         return replace(head, jobs=jobs)
 
 
 def _explained(snapshot: Snapshot, policy: Policy) -> Head:
-    first = _first(snapshot.waiting)
-    jobs = tuple(
-        Next(place, job, explain(snapshot, policy, job.job_id, suggest=False))
-        for place, job in enumerate(first, 1)
-    )
-    return Head(snapshot.now, len(snapshot.waiting), jobs)
-
-
-def _first(waiting: Sequence[Waiting]) -> list[Waiting]:
-    """Jobs that wait only for resources and their turn."""
-    found: list[Waiting] = []
-    for job in waiting:
-        if job.blocked is None:
-            found.append(job)
-            if len(found) == SHOWN:
-                break
-    return found
+    free = [job for job in snapshot.waiting if job.blocked is None]
+    # Jobs that wait only for resources and their turn come first, the others have no turn yet.
+    jobs: list[Next] = []
+    for place, job in enumerate(free[:MOST], 1):
+        why = None
+        if place <= SHOWN:
+            why = explain(snapshot, policy, job.job_id, suggest=False)
+        jobs.append(Next(place, job, why))
+    held = (job for job in snapshot.waiting if job.blocked is not None)
+    jobs += [Next(None, job, None) for job in islice(held, MOST - len(jobs))]
+    return Head(snapshot.now, len(snapshot.waiting), tuple(jobs))

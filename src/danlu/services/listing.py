@@ -16,8 +16,9 @@ from danlu.services.found import Found
 from danlu.spec.states import State
 from danlu.spec.text import Text
 from danlu.store import listing
-from danlu.store.listing import JobQuery
+from danlu.store.listing import JobQuery, Whole
 from danlu.store.rows import AttemptRow, JobRow
+from danlu.store.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Filters:
     owner: str | None = None
     group: str | None = None
     name: str | None = None
+    number: int | None = None
     kind: str | None = None
     queue: str | None = None
     since: float | None = None
@@ -35,10 +37,18 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    row: JobRow
+    attempt: AttemptRow | None  # the current one
+    unknown_since: float | None
+    elements: dict[State, int] | None = None  # of its array, which it stands for
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
-    # With the current attempt, and since when its state is unknown.
-    jobs: list[tuple[JobRow, AttemptRow | None, float | None]]
+    jobs: list[Entry]
     next: str | None  # cursor of the next page; None: this is the last
+    counts: dict[State, int] | None = None  # all that match, not only this page
 
 
 class Listing:
@@ -47,10 +57,18 @@ class Listing:
         self._found = found
 
     async def page(
-        self, who: Principal, filters: Filters, sort: str, limit: int, before: str | None
+        self,
+        who: Principal,
+        filters: Filters,
+        sort: str,
+        limit: int,
+        before: str | None,
+        fold: bool = False,
+        counts: bool = False,
     ) -> Page:
         """`sort`: one of SORTS, descending with a leading `-`. `before`: the `next` of a page.
 
+        `fold`: one entry for each array, in the order of submission only.
         Users see their own jobs and those of groups they lead; admins see all.
         """
         order = sort.removeprefix("-")
@@ -59,6 +77,7 @@ class Listing:
             owner=filters.owner,
             group=filters.group,
             name=filters.name,
+            number=filters.number,
             kind=filters.kind,
             queue=filters.queue,
             since=filters.since,
@@ -71,26 +90,44 @@ class Listing:
             limit=limit + 1,
             behind=_place(before, order),
         )
-        rows = await self._context.store.read(lambda tx: listing.list_jobs(tx, query))
+        if fold and sort != "-submitted":
+            raise _unfoldable()
+
+        def look(tx: Tx) -> tuple[list[tuple[JobRow, Whole | None]], dict[State, int] | None]:
+            rows = listing.list_folded(tx, query) if fold else _alone(listing.list_jobs(tx, query))
+            return rows, listing.count_jobs(tx, query) if counts else None
+
+        rows, counted = await self._context.store.read(look)
         more = len(rows) > limit
         rows = rows[:limit]
-        found = self._found
-        jobs = [
-            (found.as_it_is(row), self._latest_attempt(row), found.unknown_since(row.id))
-            for row in rows
-        ]
-        return Page(jobs, _mark(rows[-1], order) if more else None)
+        return Page(
+            [self._entry(*each) for each in rows],
+            _mark(*rows[-1], order) if more else None,
+            counted,
+        )
+
+    def _entry(self, row: JobRow, whole: Whole | None) -> Entry:
+        return Entry(
+            self._found.as_it_is(row),
+            self._latest_attempt(row),
+            self._found.unknown_since(row.id),
+            None if whole is None else whole.states,
+        )
 
     def _latest_attempt(self, row: JobRow) -> AttemptRow | None:
         job = self._context.jobs.get(row.id)
         return (job.attempt or job.last) if job is not None else None
 
 
-def _mark(row: JobRow, order: str) -> str:
-    """An opaque cursor, only decoded here."""
+def _alone(rows: list[JobRow]) -> list[tuple[JobRow, Whole | None]]:
+    return [(row, None) for row in rows]
+
+
+def _mark(row: JobRow, whole: Whole | None, order: str) -> str:
+    """An opaque cursor, only decoded here. Behind an array is behind its first element."""
     value, seq = listing.place_of(row, order)
     if order == "submitted":
-        return str(seq)
+        return str(seq if whole is None else whole.first)
     packed = json.dumps([order, value, seq], separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
@@ -114,6 +151,16 @@ def _place(mark: str | None, order: str) -> tuple[Any, int] | None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**62
+
+
+def _unfoldable() -> Unfit:
+    return Unfit(
+        "fold",
+        Text(
+            "lists arrays as one entry in the order -submitted only; leave out `sort`",
+            "只能按 -submitted 的顺序把数组列为一项；请去掉 `sort`",
+        ),
+    )
 
 
 def _bad_mark() -> Unfit:

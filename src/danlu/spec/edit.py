@@ -1,4 +1,4 @@
-"""Changes to a job that has not started: the resources it asks for, its queue and its nodes."""
+"""Changes to a job that has not started: the resources it asks for, its place and its nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from danlu.spec.units import exact_size, parse_size
 
 Values = dict[str, Any]
 ROLE_KEYS = ("gpus", "cpus", "memory", "count")
-JOB_KEYS = ("queue", "time_limit", "nodes", "preemptible")
+JOB_KEYS = ("queue", "priority", "time_limit", "nodes", "preemptible")
 
 
 def edited(spec: JobSpec, changes: Mapping[str, Any], defaults: Defaults) -> JobSpec:
@@ -42,6 +42,7 @@ def edited(spec: JobSpec, changes: Mapping[str, Any], defaults: Defaults) -> Job
         spec,
         roles=found.roles,
         queue=found.queue,
+        priority=found.priority,
         time_limit=found.time_limit,
         nodes=found.nodes,
         preemptible=found.preemptible,

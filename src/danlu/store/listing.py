@@ -6,7 +6,7 @@ nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -45,6 +45,12 @@ SORTS: dict[str, ColumnElement[Any]] = {
     "state": jobs.c.state,
     "priority": jobs.c.priority,
 }
+_EQUAL = ("owner", "group", "name", "number", "kind", "queue")
+_WHOLE = Statement(
+    select(jobs.c.state, func.count(literal_column("*")), func.min(jobs.c.seq))
+    .where(jobs.c.array_id == bindparam("array"))
+    .group_by(jobs.c.state)
+)
 _ESCAPE = "!"
 _SPEC = "CASE WHEN spec <> '' THEN spec ELSE (SELECT s.spec FROM specs s WHERE s.id = array_id) END"
 _COMMAND = {
@@ -59,6 +65,7 @@ class JobQuery:
     owner: str | None = None
     group: str | None = None
     name: str | None = None
+    number: int | None = None
     kind: str | None = None
     queue: str | None = None
     since: float | None = None  # submitted at or after
@@ -89,12 +96,57 @@ class _Shape:
     behind: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """An array: the `seq` of its first element, and its elements by state."""
+
+    first: int
+    states: dict[State, int]
+
+
 def list_jobs(tx: Tx, query: JobQuery) -> list[JobRow]:
-    named = {name: getattr(query, name) for name in ("owner", "group", "name", "kind", "queue")}
+    shape, params = _asked(tx, query)
+    params["limit"] = query.limit
+    return rows_as_jobs(tx, tx.rows(_statement(shape), params))
+
+
+def list_folded(tx: Tx, query: JobQuery) -> list[tuple[JobRow, Whole | None]]:
+    """The newest first; of an array only the newest element that matches, and the whole.
+
+    The elements of an array are numbered consecutively, so the rest of it is skipped, not read.
+    """
+    found: list[tuple[JobRow, Whole | None]] = []
+    behind = query.behind
+    while len(found) < query.limit:
+        left = query.limit - len(found)
+        rows = list_jobs(tx, replace(query, behind=behind, limit=left))
+        for row in rows:
+            if behind is not None and row.seq >= behind[1]:
+                continue
+            whole = None if row.array_id is None else _whole(tx, row.array_id)
+            found.append((row, whole))
+            behind = (None, row.seq if whole is None else whole.first)
+        if len(rows) < left:
+            break
+    return found
+
+
+def count_jobs(tx: Tx, query: JobQuery) -> dict[State, int]:
+    """All that match, by state."""
+    shape, params = _asked(tx, replace(query, behind=None))
+    return {State(state): count for state, count in tx.rows(_counting(shape), params)}
+
+
+def _whole(tx: Tx, array_id: str) -> Whole:
+    rows = tx.rows(_WHOLE, {"array": array_id})
+    return Whole(min(first for _, _, first in rows), {State(s): count for s, count, _ in rows})
+
+
+def _asked(tx: Tx, query: JobQuery) -> tuple[_Shape, dict[str, Any]]:
+    named = {name: getattr(query, name) for name in _EQUAL}
     params: dict[str, Any] = {f"is_{k}": v for k, v in named.items() if v is not None}
     params |= {f"state_{i}": str(state) for i, state in enumerate(query.states)}
     params |= {k: v for k in ("since", "until") if (v := getattr(query, k)) is not None}
-    params["limit"] = query.limit
     if query.text:
         params["text"] = _pattern(query.text)
     if query.seen_by is not None:
@@ -117,7 +169,7 @@ def list_jobs(tx: Tx, query: JobQuery) -> list[JobRow]:
         descending=query.descending,
         behind=query.behind is not None,
     )
-    return rows_as_jobs(tx, tx.rows(_statement(shape), params))
+    return shape, params
 
 
 def place_of(row: JobRow, sort: str) -> tuple[Any, int]:
@@ -138,6 +190,12 @@ def _statement(shape: _Shape) -> Statement:
     query = query.order_by(direction(jobs.c.seq)) if key is jobs.c.seq else _by(query, key, shape)
     limit = bindparam("limit", type_=Integer)
     return Statement(query.limit(limit).offset(literal_column("0")))
+
+
+@cache
+def _counting(shape: _Shape) -> Statement:
+    counted = select(jobs.c.state, func.count(literal_column("*")))
+    return Statement(_filtered(counted, shape).group_by(jobs.c.state))
 
 
 def _by(query: Select[Any], key: ColumnElement[Any], shape: _Shape) -> Select[Any]:

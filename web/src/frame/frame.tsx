@@ -5,6 +5,7 @@ import { useMe } from "../api/session";
 import { useLive } from "../api/stream";
 import { useWords } from "../i18n";
 import type { Words } from "../i18n/en";
+import { Teller } from "../map/tell";
 import { Gear, Grid, List, Logo, People, Plus } from "../ui/icons";
 import { Away } from "./away";
 import { DemoBar } from "./demo";
@@ -79,6 +80,7 @@ export function Frame({ children }: { children: ReactNode }) {
         ))}
       </nav>
       <Keys />
+      {!wall && <Teller />}
     </>
   );
 }

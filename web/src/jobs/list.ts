@@ -38,7 +38,7 @@ export function useJobs(filters: Filters) {
       const jobs: Job[] = [];
       let place: Place | undefined = pageParam;
       while (place !== undefined && jobs.length < PAGE) {
-        const query = { ...asked[place.phase], limit: PAGE - jobs.length, ...(place.before ? { before: place.before } : {}) };
+        const query = { ...asked[place.phase], fold: true, limit: PAGE - jobs.length, ...(place.before ? { before: place.before } : {}) };
         const answer: Schemas["JobList"] = await got(api.GET("/danlu/v1/jobs", { params: { query } }));
         jobs.push(...answer.jobs);
         if (answer.next != null) place = { phase: place.phase, before: answer.next };
@@ -50,9 +50,40 @@ export function useJobs(filters: Filters) {
   });
 }
 
-/** A job may change its state between two pages and would then be listed twice. */
+/** The elements of an array, the newest first. */
+export function useElements({ owner, name, number }: Job) {
+  return useInfiniteQuery({
+    queryKey: ["jobs", "elements", owner, name, number],
+    initialPageParam: "",
+    queryFn: ({ pageParam }) => {
+      const query = { owner, name, number, limit: PAGE, ...(pageParam ? { before: pageParam } : {}) };
+      return got(api.GET("/danlu/v1/jobs", { params: { query } }));
+    },
+    getNextPageParam: (page) => page.next ?? undefined,
+  });
+}
+
+/** Whether it stands for all elements of its array. */
+export function isArray(job: Job): boolean {
+  return job.elements != null && sizeOf(job) > 1;
+}
+
+/** What a row stands for, also as the API is told: a job, or a whole array. */
+export function keyOf(job: Job): string {
+  return isArray(job) ? job.ref.slice(0, job.ref.lastIndexOf(".")) : job.id;
+}
+
+export function sizeOf(job: Job, ...states: string[]): number {
+  const counts = job.elements ?? { [job.state]: 1 };
+  return Object.entries(counts).reduce((sum, [state, count]) => sum + (states.length === 0 || states.includes(state) ? count : 0), 0);
+}
+
+export const WAITING = ["queued"];
+export const ALIVE = ["queued", "starting", "running", "stopping"];
+
+/** A job may change its state between two pages, and parts of an array be in several states: each is listed once. */
 export function once(pages: { jobs: Job[] }[] | undefined): Job[] {
   const seen = new Map<string, Job>();
-  for (const page of pages ?? []) for (const job of page.jobs) if (!seen.has(job.id)) seen.set(job.id, job);
+  for (const page of pages ?? []) for (const job of page.jobs) if (!seen.has(keyOf(job))) seen.set(keyOf(job), job);
   return [...seen.values()];
 }

@@ -6,8 +6,9 @@ import { useWords } from "../i18n";
 import { Problem } from "../ui/problem";
 import "../map/map.css";
 import { Bulk } from "./bulk";
+import { Choices } from "./filters";
 import "./jobs.css";
-import { once, useJobs, type Filters, type Job } from "./list";
+import { ALIVE, keyOf, once, sizeOf, useJobs, type Filters, type Job } from "./list";
 import { JobTable } from "./table";
 
 export default function JobsPage() {
@@ -16,19 +17,21 @@ export default function JobsPage() {
   const [address, setAddress] = useSearchParams();
   const box = useRef<HTMLInputElement>(null);
   const [typed, setTyped] = useState(address.get("text") ?? "");
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const set = (key: string, value: string) => {
+  const [chosen, setChosen] = useState<ReadonlyMap<string, Job>>(new Map());
+  const set = (changes: Record<string, string>) => {
     const next = new URLSearchParams(location.search);
     next.delete("find");
-    if (value === "") next.delete(key);
-    else next.set(key, value);
+    for (const [key, value] of Object.entries(changes)) {
+      if (value === "") next.delete(key);
+      else next.set(key, value);
+    }
     setAddress(next, { replace: true });
   };
   useEffect(() => {
     if (address.has("find")) box.current?.focus();
   }, [address]);
   useEffect(() => {
-    const timer = setTimeout(() => typed !== (new URLSearchParams(location.search).get("text") ?? "") && set("text", typed), 250);
+    const timer = setTimeout(() => typed !== (new URLSearchParams(location.search).get("text") ?? "") && set({ text: typed }), 250);
     return () => clearTimeout(timer);
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [typed]);
@@ -38,47 +41,47 @@ export default function JobsPage() {
   const text = address.get("text") ?? "";
   const ended = address.get("ended") ?? "";
   const state = address.get("state") ?? "";
-  const owner = address.get("owner") === "all" ? undefined : me.user;
+  const queue = address.get("queue") ?? "";
+  const whose = address.get("owner") ?? "";
+  const owner = whose === "all" ? undefined : whose === "" ? me.user : whose;
   const filters: Filters = {
     ...(text !== "" ? { text } : {}),
     ...(ended !== "" ? { active: ended === "no" } : {}),
     ...(state !== "" ? { state } : {}),
+    ...(queue !== "" ? { queue } : {}),
     ...(owner !== undefined ? { owner } : {}),
   };
   const asked = useJobs(filters);
   const pages = asked.data?.pages;
   const jobs = useMemo(() => once(pages), [pages]);
   const choose = (some: Job[], on: boolean) => {
-    const next = new Set(chosen);
-    some.forEach((job) => (on ? next.add(job.id) : next.delete(job.id)));
+    const next = new Map(chosen);
+    some.forEach((job) => (on ? next.set(keyOf(job), job) : next.delete(keyOf(job))));
     setChosen(next);
   };
-  const picked = jobs.filter((job) => chosen.has(job.id) && job.ended_at === null);
+  // As they are now, where the list shows them.
+  const fresh = new Map(jobs.map((job) => [keyOf(job), job]));
+  const picked = [...chosen].map(([key, job]) => fresh.get(key) ?? job).filter((job) => sizeOf(job, ...ALIVE) > 0);
   return (
     <>
       <div className="page-head">
         <h1>{words.jobs.title}</h1>
         <div className="tools">
           <input ref={box} className="input find-jobs" type="search" aria-label={words.jobs.search} placeholder={words.jobs.search} value={typed} onChange={(event) => setTyped(event.target.value)} />
-          <div className="segments" role="group">
+          <div className="segments" role="group" aria-label={words.jobs.endedOrNot}>
             {(["", "no", "yes"] as const).map((value) => (
-              <button key={value} aria-pressed={ended === value} onClick={() => set("ended", value)}>
+              <button key={value} aria-pressed={state === "" && ended === value} onClick={() => set({ ended: value, state: "" })}>
                 {value === "" ? words.jobs.all : value === "no" ? words.jobs.active : words.jobs.endedOnes}
               </button>
             ))}
           </div>
-          {(me.role === "admin" || me.leads.length > 0) && (
-            <div className="segments" role="group">
-              <button aria-pressed={owner !== undefined} onClick={() => set("owner", "")}>{words.jobs.mine}</button>
-              <button aria-pressed={owner === undefined} onClick={() => set("owner", "all")}>{words.jobs.everybody}</button>
-            </div>
-          )}
+          <Choices state={state} queue={queue} owner={whose} set={set} />
         </div>
       </div>
       {asked.error !== null && jobs.length === 0 ? (
         <Problem error={asked.error} retry={() => void asked.refetch()} />
       ) : asked.data !== undefined && jobs.length === 0 ? (
-        <Nothing filtered={text !== "" || ended !== "" || state !== ""} />
+        <Nothing filtered={[text, ended, state, queue, whose].some((value) => value !== "")} />
       ) : (
         <div className="card scroll-x" aria-busy={asked.data === undefined}>
           <JobTable jobs={jobs} chosen={chosen} choose={choose} />
@@ -89,7 +92,7 @@ export default function JobsPage() {
           <button className="button" disabled={asked.isFetchingNextPage} onClick={() => void asked.fetchNextPage()}>{words.jobs.more}</button>
         </div>
       )}
-      {picked.length > 0 && <Bulk jobs={picked} clear={() => setChosen(new Set())} />}
+      {picked.length > 0 && <Bulk jobs={picked} clear={() => setChosen(new Map())} />}
     </>
   );
 }

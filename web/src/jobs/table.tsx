@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import { Link } from "react-router";
 import { useMe } from "../api/session";
 import { useSaid, useWords } from "../i18n";
@@ -7,112 +7,129 @@ import { Initials } from "../ui/people";
 import { StateBadge } from "../ui/state";
 import { clock, duration } from "../ui/time";
 import { amount, nameOf, refPath, short } from "../ui/values";
-import type { Job } from "./list";
+import { ALIVE, isArray, keyOf, once, sizeOf, useElements, type Job } from "./list";
 
 interface Chosen {
-  chosen: ReadonlySet<string>;
+  chosen: ReadonlyMap<string, Job>;
   choose: (jobs: Job[], on: boolean) => void;
 }
 
-/** Elements of one array are one row with counts until somebody opens it. */
-function folded(jobs: Job[]): { job: Job; elements: Job[] }[] {
-  const rows: { job: Job; elements: Job[] }[] = [];
-  const arrays = new Map<string, Job[]>();
-  for (const job of jobs) {
-    const key = job.array_seq == null ? null : `${job.owner} ${job.array_seq}`;
-    const known = key === null ? undefined : arrays.get(key);
-    if (known !== undefined) known.push(job);
-    else {
-      const elements = [job];
-      if (key !== null) arrays.set(key, elements);
-      rows.push({ job, elements });
-    }
-  }
-  return rows;
-}
-
+/** An array is one row with the counts of all its elements until somebody opens it. */
 export function JobTable({ jobs, chosen, choose }: { jobs: Job[] } & Chosen) {
   const { jobs: words } = useWords();
-  const me = useMe();
+  const mayStop = useMayStop();
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const rows = folded(jobs);
-  const mayStop = (job: Job) => job.ended_at === null && (job.owner === me.user || me.role === "admin");
   const all = jobs.filter(mayStop);
+  const toggle = (key: string) => {
+    const next = new Set(open);
+    if (!next.delete(key)) next.add(key);
+    setOpen(next);
+  };
+  // With roles: on a phone the rows are laid out as cards, and a table of another layout is none to a reader.
   return (
-    <table className="table jobs">
-      <thead>
-        <tr>
-          <th className="pick">
+    <table className="table jobs" role="table">
+      <thead role="rowgroup">
+        <tr role="row">
+          <th className="pick" role="columnheader">
             <input
               type="checkbox"
               aria-label={words.chooseAll}
               disabled={all.length === 0}
-              checked={all.length > 0 && all.every((job) => chosen.has(job.id))}
+              checked={all.length > 0 && all.every((job) => chosen.has(keyOf(job)))}
               onChange={(event) => choose(all, event.target.checked)}
             />
           </th>
-          <th>{words.columns.state}</th>
-          <th>{words.columns.name}</th>
-          <th>{words.columns.who}</th>
-          <th className="num">{words.columns.shape}</th>
-          <th>{words.columns.where}</th>
-          <th>{words.columns.submitted}</th>
-          <th className="num">{words.columns.time}</th>
+          <th role="columnheader">{words.columns.state}</th>
+          <th role="columnheader">{words.columns.name}</th>
+          <th role="columnheader">{words.columns.who}</th>
+          <th role="columnheader" className="num">{words.columns.shape}</th>
+          <th role="columnheader">{words.columns.where}</th>
+          <th role="columnheader">{words.columns.submitted}</th>
+          <th role="columnheader" className="num">{words.columns.time}</th>
         </tr>
       </thead>
-      <tbody>
-        {rows.flatMap(({ job, elements }) => {
-          const pick = (of: Job[]) => ({ chosen, choose, pickable: of.filter(mayStop) });
-          if (elements.length === 1 || open.has(job.id)) return elements.map((one) => <JobRow key={one.id} job={one} me={me.user} {...pick([one])} />);
-          return [<JobRow key={job.id} job={job} me={me.user} {...pick(elements)} folded={elements} unfold={() => setOpen(new Set([...open, job.id]))} />];
+      <tbody role="rowgroup">
+        {jobs.map((job) => {
+          const key = keyOf(job);
+          if (!isArray(job)) return <JobRow key={key} {...{ job, chosen, choose }} />;
+          return (
+            <Fragment key={key}>
+              <JobRow {...{ job, chosen, choose }} open={open.has(key)} toggle={() => toggle(key)} />
+              {open.has(key) && <Elements {...{ job, chosen, choose }} />}
+            </Fragment>
+          );
         })}
       </tbody>
     </table>
   );
 }
 
-interface RowProps extends Chosen {
-  job: Job;
-  me: string;
-  pickable: Job[];
-  folded?: Job[];
-  unfold?: () => void;
+function useMayStop() {
+  const me = useMe();
+  return (job: Job) => sizeOf(job, ...ALIVE) > 0 && (job.owner === me.user || me.role === "admin");
 }
 
-function JobRow({ job, me, pickable, chosen, choose, folded, unfold }: RowProps) {
-  const words = useWords();
-  const said = useSaid();
-  const now = useNow(10_000) / 1000;
-  const counts = new Map<string, number>();
-  folded?.forEach((one) => counts.set(one.state, (counts.get(one.state) ?? 0) + 1));
-  const picked = pickable.length > 0 && pickable.every((one) => chosen.has(one.id));
+function Elements({ job, chosen, choose }: { job: Job } & Chosen) {
+  const words = useWords().jobs;
+  const asked = useElements(job);
   return (
-    <tr aria-selected={picked}>
-      <td className="pick">
-        {pickable.length > 0 && (
-          <input type="checkbox" aria-label={words.jobs.choose(job.ref)} checked={picked} onChange={(event) => choose(pickable, event.target.checked)} />
-        )}
+    <>
+      {once(asked.data?.pages).map((one) => <JobRow key={one.id} job={one} {...{ chosen, choose }} inner />)}
+      {asked.hasNextPage && (
+        <tr role="row">
+          <td role="cell" colSpan={8} className="more-elements">
+            <button className="linklike note" disabled={asked.isFetchingNextPage} onClick={() => void asked.fetchNextPage()}>{words.moreElements}</button>
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}
+
+interface RowProps extends Chosen {
+  job: Job;
+  inner?: boolean;
+  open?: boolean;
+  toggle?: () => void;
+}
+
+function JobRow({ job, inner, chosen, choose, open, toggle }: RowProps) {
+  const words = useWords();
+  const me = useMe();
+  const said = useSaid();
+  const mayStop = useMayStop();
+  const now = useNow(10_000) / 1000;
+  const picked = chosen.has(keyOf(job));
+  const array = toggle !== undefined;
+  const ref = array ? keyOf(job) : job.ref;
+  const { columns } = words.jobs;
+  return (
+    <tr role="row" aria-selected={picked} className={inner ? "inner" : ""}>
+      <td role="cell" className="pick">
+        {mayStop(job) && <input type="checkbox" aria-label={words.jobs.choose(ref)} checked={picked} onChange={(event) => choose([job], event.target.checked)} />}
       </td>
-      <td>
+      <td role="cell" className="state">
         <StateBadge job={job} />
       </td>
-      <td className="name">
-        <Link to={`/jobs/${refPath(job.ref)}`} title={job.ref}>{short(nameOf(job.ref), 40)}</Link>
-        {folded !== undefined ? (
-          <button className="linklike note" aria-expanded={false} onClick={unfold}>
-            {words.jobs.elements(folded.length)}: {[...counts].map(([state, n]) => `${n} ${words.states[state] ?? state}`).join(", ")}
+      <td role="cell" className="name">
+        <Link to={`/jobs/${refPath(job.ref)}`} title={ref}>{short(nameOf(ref), 40)}</Link>
+        {array ? (
+          <button className="linklike note" aria-expanded={open} onClick={toggle}>
+            {words.jobs.elements(sizeOf(job))}
+            {words.colon}
+            {Object.entries(job.elements ?? {}).map(([state, n]) => words.jobs.inState(n, words.states[state] ?? state)).join(words.why.comma)}
           </button>
         ) : (
           <span className="note cut">{job.state === "failed" ? said(job, "reason") : job.command}</span>
         )}
       </td>
-      <td>
-        <Initials name={job.owner} me={job.owner === me} /> <span className="note">{job.owner}</span>
+      <td role="cell" className="who">
+        <Initials name={job.owner} me={job.owner === me.user} /> <span className="note">{job.owner}</span>
       </td>
-      <td className="num">{job.gpus > 0 ? `${job.task_count > 1 ? `${job.task_count} × ` : ""}${amount(job.gpus / job.task_count)}` : "—"}</td>
-      <td>{job.nodes.slice(0, 3).join(", ") || "—"}</td>
-      <td>{clock(job.submitted_at, words.time)}</td>
-      <td className="num">{job.started_at === null ? "—" : duration((job.ended_at ?? now) - job.started_at, words.time)}</td>
+      <td role="cell" className="num" data-label={columns.shape}>{job.gpus > 0 ? `${job.task_count > 1 ? `${job.task_count} × ` : ""}${amount(job.gpus / job.task_count)}` : "—"}</td>
+      <td role="cell" data-label={columns.where}>{job.nodes.slice(0, 3).join(", ") || "—"}</td>
+      <td role="cell" data-label={columns.submitted}>{clock(job.submitted_at, words.time)}</td>
+      <td role="cell" className="num" data-label={columns.time}>{array || job.started_at === null ? "—" : duration((job.ended_at ?? now) - job.started_at, words.time)}</td>
     </tr>
   );
 }

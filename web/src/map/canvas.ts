@@ -84,7 +84,7 @@ export function palette(): Palette {
 }
 
 /** Draws the rows that are not as they were. */
-export function draw(context: CanvasRenderingContext2D, plan: Plan, rows: Row[], before: Row[], colours: Palette, fits: number | null): void {
+export function draw(context: CanvasRenderingContext2D, plan: Plan, rows: Row[], before: Row[], colours: Palette, fits: number | null, person: string | null): void {
   context.font = `500 11px ${colours["mono"]}`;
   context.textBaseline = "middle";
   rows.forEach((row, index) => {
@@ -97,7 +97,11 @@ export function draw(context: CanvasRenderingContext2D, plan: Plan, rows: Row[],
     context.fillText(shown(row.node.name, rows), area.x, area.y + STEP / 2);
     row.cells.forEach((cell, at) => {
       const box = plan.box(index, at);
-      if (box) drawCell(context, box, cell, colours);
+      if (!box) return;
+      const alpha = context.globalAlpha;
+      if (person !== null && cell.gpu.owner !== person) context.globalAlpha = 0.28;
+      drawCell(context, box, cell, colours);
+      context.globalAlpha = alpha;
     });
     context.globalAlpha = 1;
   });

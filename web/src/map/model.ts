@@ -55,7 +55,6 @@ export function picture(nodes: ReadonlyMap<string, Node>, usage: ReadonlyMap<str
     .map((node) => keptRow(node, usage.get(node.name), me));
   const models = new Map<string, Row[]>();
   for (const row of rows) if (row.cells.length > 0) models.set(row.model, [...(models.get(row.model) ?? []), row]);
-  const best = rows.reduce<Row | null>((found, row) => (row.free > (found?.free ?? 0) ? row : found), null);
   return {
     rows,
     totals: sum(rows),
@@ -65,7 +64,7 @@ export function picture(nodes: ReadonlyMap<string, Node>, usage: ReadonlyMap<str
       totals: sum(each),
       largest: Math.max(0, ...each.map((row) => row.free)),
     })),
-    largest: { free: best?.free ?? 0, node: best?.node.name ?? "" },
+    largest: mostFree(rows.map((row) => row.node)),
     widest: Math.max(1, ...rows.map((row) => row.cells.length)),
     mine: rows.reduce((count, row) => count + row.cells.filter((cell) => cell.mine).length, 0),
   };
@@ -99,8 +98,17 @@ function rowOf(node: Node, use: readonly Use[] | undefined, me: string): Row {
     cells,
     blocks: blocksOf(cells),
     model: [...models].join(" + "),
-    free: Math.floor(node.gpus.reduce((free, gpu) => free + (gpu.state === "free" ? 1 : 0), 0)),
+    free: freeOn(node),
   };
+}
+
+const freeOn = (node: Node) => node.gpus.filter((gpu) => gpu.state === "free").length;
+
+/** The node with most free GPUs; of equals, the first. */
+export function mostFree(nodes: Iterable<Node>): { free: number; node: string } {
+  let best = { free: 0, node: "" };
+  for (const node of nodes) if (freeOn(node) > best.free) best = { free: freeOn(node), node: node.name };
+  return best;
 }
 
 const IDLE_AFTER = 900; // seconds, as on the server
@@ -124,8 +132,6 @@ function kindOf(gpu: Gpu, node: Node, mine: boolean, idle: boolean): Kind {
     case "drained":
     case "down":
       return gpu.state;
-    case "unknown":
-      return "silent";
     default:
       return "free";
   }

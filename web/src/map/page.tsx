@@ -7,17 +7,20 @@ import { useWords } from "../i18n";
 import { Plus, Screen } from "../ui/icons";
 import { NodeDetail } from "./detail";
 import "./map.css";
+import { FigureList } from "./lists";
 import { Mark } from "./mark";
 import { picture as pictureOf, type Cell, type Kind } from "./model";
 import { Rows } from "./rows";
 import { Mine, NextLine, Queue } from "./side";
 import { SmallMap } from "./small";
-import { Strip } from "./strip";
+import { Strip, type List } from "./strip";
 import { TellMe } from "./tell";
 import { Tip, type Pointed } from "./tip";
 import { Twin } from "./twin";
+import { useWallZoom } from "./wall";
 
 const MOST_IN_DOM = 160;
+const LISTS: List[] = ["free", "idle", "out"];
 
 export function MapPage() {
   const words = useWords();
@@ -25,11 +28,16 @@ export function MapPage() {
   const live = useLive();
   const [address, setAddress] = useSearchParams();
   const [pointed, setPointed] = useState<Pointed | null>(null);
+  const [person, setPerson] = useState<string | null>(null);
   const nodes = live.nodes;
-  const picture = useMemo(() => (nodes === null ? null : pictureOf(nodes, live.usage, me.user)), [nodes, live.usage, me.user]);
+  const wall = address.has("wall");
+  // Everybody looks at the wall: nothing on it is anybody's own.
+  const viewer = wall ? "" : me.user;
+  const picture = useMemo(() => (nodes === null ? null : pictureOf(nodes, live.usage, viewer)), [nodes, live.usage, viewer]);
   const fits = Number(address.get("fits")) || null;
   const table = address.has("table");
-  const wall = address.has("wall");
+  const whole = address.get("queue") === "all";
+  const list = LISTS.find((each) => each === address.get("list"));
   const opened = picture?.rows.find((row) => row.node.name === address.get("node"));
 
   const set = useCallback(
@@ -56,6 +64,9 @@ export function MapPage() {
     document.title = picture === null ? words.name : `${picture.totals.free} / ${picture.totals.total} · ${words.name}`;
   }, [picture, words]);
 
+  useWallZoom(wall, `${picture?.rows.length}`);
+  const showWhole = (on: boolean) => set("queue", on ? "all" : null);
+
   if (picture === null) return <Outline />;
   const large = picture.totals.total <= MOST_IN_DOM;
   const sizes = [1, 2, 4, 8].filter((n) => n <= picture.widest);
@@ -78,7 +89,7 @@ export function MapPage() {
               <div className="segments">
                 <button aria-pressed={table} onClick={() => set("table", table ? null : "1")}>{words.map.table}</button>
               </div>
-              <TellMe count={fits ?? 1} picture={picture} />
+              <TellMe count={fits ?? 1} free={picture.largest.free} />
               <button className="button" title={words.map.wall} aria-label={words.map.wall} onClick={() => set("wall", "1")}>
                 <Screen />
               </button>
@@ -90,44 +101,47 @@ export function MapPage() {
           </Link>
         </div>
       </div>
-      <Strip picture={picture} me={me.user} />
+      <Strip picture={picture} me={wall ? null : me.user} open={wall ? null : (each) => (each === "waiting" ? showWhole(true) : set("list", each))} />
       {picture.rows.length === 0 && <p className="empty">{words.map.noNodes}</p>}
       {picture.rows.length > 0 && picture.totals.total === 0 && <p className="note">{words.map.noGpus}</p>}
-      {!large && <NextLine me={me.user} />}
-      <div className={large ? "board" : ""}>
+      {(!large || wall) && <NextLine me={viewer} showWhole={wall ? null : showWhole} />}
+      <div className={(large || whole) && !wall ? "board" : ""}>
         <div>
           {table && <Twin picture={picture} hidden={false} />}
           {!table && large && (
-            <Rows picture={picture} me={me.user} fits={fits} person={null} onNode={(name) => set("node", name)} onHover={hover} />
+            <Rows picture={picture} me={viewer} fits={fits} person={person} onNode={(name) => set("node", name)} onHover={hover} />
           )}
           {!table && !large && (
             <>
               <Twin picture={picture} hidden />
-              <SmallMap picture={picture} fits={fits} onNode={(name) => set("node", name)} onHover={hover} />
+              <SmallMap picture={picture} fits={fits} person={person} onNode={(name) => set("node", name)} onHover={hover} />
             </>
           )}
-          {!table && <Legend picture={picture} />}
+          {!table && <Legend picture={picture} wall={wall} />}
         </div>
-        <div className="side">
-          {(large || picture.mine > 0) && <Mine me={me.user} picture={picture} />}
-          {large && <Queue me={me.user} />}
-        </div>
+        {!wall && (
+          <div className="side">
+            {(large || picture.mine > 0) && <Mine me={me.user} picture={picture} point={setPerson} />}
+            {(large || whole) && <Queue me={me.user} whole={whole} showWhole={showWhole} point={setPerson} />}
+          </div>
+        )}
       </div>
       {wall && (
         <Link className="hidden-text" to="/">{words.map.leaveWall}</Link>
       )}
-      {pointed !== null && <Tip pointed={pointed} me={me.user} />}
+      {pointed !== null && <Tip pointed={pointed} me={viewer} />}
+      {list !== undefined && <FigureList list={list} picture={picture} close={() => set("list", null)} openNode={(name) => { set("list", null); set("node", name); }} />}
       {opened !== undefined && <NodeDetail row={opened} close={() => set("node", null)} />}
     </div>
   );
 }
 
-function Legend({ picture }: { picture: ReturnType<typeof pictureOf> }) {
+function Legend({ picture, wall }: { picture: ReturnType<typeof pictureOf>; wall: boolean }) {
   const words = useWords().map.legend;
   const there = new Set(picture.rows.flatMap((row) => row.cells.map((cell) => cell.kind)));
   const kinds: Kind[] = ["mine", "others", "free", "reserved", "idle", "outside", "drained", "down", "silent"];
   // What everybody must know is always there; what is rare only when it is on the map.
-  const shown = kinds.filter((kind, index) => index < 4 || there.has(kind));
+  const shown = kinds.filter((kind, index) => (index < 4 || there.has(kind)) && !(wall && kind === "mine"));
   return (
     <div className="legend">
       {shown.map((kind) => (

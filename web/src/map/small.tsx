@@ -9,6 +9,7 @@ import type { Cell, Picture, Row } from "./model";
 interface Props {
   picture: Picture;
   fits: number | null;
+  person: string | null;
   onNode: (name: string) => void;
   onHover: (cell: Cell | null, at: DOMRect | null) => void;
 }
@@ -31,7 +32,7 @@ export function SmallMap({ picture, ...rest }: Props) {
   );
 }
 
-function Group({ rows, label, fits, onNode, onHover }: Omit<Props, "picture"> & { rows: Row[]; label: string }) {
+function Group({ rows, label, fits, person, onNode, onHover }: Omit<Props, "picture"> & { rows: Row[]; label: string }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
   const [at, setAt] = useState<{ row: number; cell: number } | null>(null);
@@ -50,7 +51,7 @@ function Group({ rows, label, fits, onNode, onHover }: Omit<Props, "picture"> & 
     const element = canvas.current as HTMLCanvasElement;
     if (width === 0) return;
     const scale = window.devicePixelRatio || 1;
-    const key = `${width} ${plan.height} ${scale} ${theme} ${fits}`;
+    const key = `${width} ${plan.height} ${scale} ${theme} ${fits} ${person}`;
     const whole = drawn.current.key !== key || drawn.current.rows.length !== rows.length;
     if (whole) {
       element.width = Math.round(width * scale);
@@ -61,11 +62,11 @@ function Group({ rows, label, fits, onNode, onHover }: Omit<Props, "picture"> & 
     if (context === null) return;
     context.setTransform(scale, 0, 0, scale, 0, 0);
     const before = whole ? [] : drawn.current.rows;
-    const paint = () => draw(context, plan, rows, before, palette(), fits);
+    const paint = () => draw(context, plan, rows, before, palette(), fits, person);
     paint();
     drawn.current = { rows, key };
     if (whole) void document.fonts.ready.then(paint);
-  }, [rows, width, plan, theme, fits]);
+  }, [rows, width, plan, theme, fits, person]);
 
   const hit = (event: PointerEvent) => {
     const bounds = event.currentTarget.getBoundingClientRect();

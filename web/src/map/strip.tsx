@@ -1,9 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
 import { api, got, type Schemas } from "../api/client";
 import { useWords } from "../i18n";
 import { amount } from "../ui/values";
 import type { Picture } from "./model";
 import { useWaiting } from "./side";
+
+export type List = "free" | "waiting" | "idle" | "out";
 
 type Quota = Schemas["QuotaView"];
 
@@ -18,12 +21,12 @@ export function binding(quotas: Quota[], me: string): { own: Quota | null; group
 }
 
 /** The numbers a tired person needs. */
-export function Strip({ picture, me }: { picture: Picture; me: string }) {
+export function Strip({ picture, me, open }: { picture: Picture; me: string | null; open: ((list: List) => void) | null }) {
   const words = useWords().map;
   const waiting = useWaiting();
   const { totals, largest, models } = picture;
-  const quotas = useQuery({ queryKey: ["quotas"], queryFn: () => got(api.GET("/danlu/v1/quotas")) });
-  const { own, group } = binding(quotas.data?.quotas ?? [], me);
+  const quotas = useQuery({ queryKey: ["quotas"], queryFn: () => got(api.GET("/danlu/v1/quotas")), enabled: me !== null });
+  const { own, group } = binding(quotas.data?.quotas ?? [], me ?? "");
   const limit = own?.gpus ?? null;
   const out = picture.rows.filter((row) => row.node.drained || row.cells.some((cell) => ["drained", "down", "silent"].includes(cell.kind)));
   const busy = out.filter((row) => row.node.drained).reduce((sum, row) => sum + row.cells.filter((cell) => cell.gpu.state === "used").length, 0);
@@ -37,9 +40,9 @@ export function Strip({ picture, me }: { picture: Picture; me: string }) {
   if (models.length > 1 && largest.free > 0) parts.push(words.largest(largest.free, largest.node));
   if (totals.reserved > 0) parts.push(words.reserved(totals.reserved));
   return (
-    <section className="card figures" aria-label={words.title}>
+    <section className={`card figures ${me === null ? "four" : ""}`} aria-label={words.title}>
       <div className="figure" data-figure="free">
-        <div className="label">{words.freeTitle}</div>
+        <Label title={words.freeTitle} open={open && (() => open("free"))} />
         <div className="number">
           <b className={totals.free > 0 ? "go" : ""}>{amount(totals.free)}</b>/ {totals.total}
         </div>
@@ -49,29 +52,31 @@ export function Strip({ picture, me }: { picture: Picture; me: string }) {
         </div>
       </div>
       <div className="figure" data-figure="waiting">
-        <div className="label">{words.waitingTitle}</div>
+        <Label title={words.waitingTitle} open={open && (() => open("waiting"))} />
         <div className="number">
           <b>{waiting.data?.waiting ?? "…"}</b>
           {words.jobs(waiting.data?.waiting ?? 0)}
         </div>
         <div className="note">{words.taken(amount(totals.used), totals.total)}</div>
       </div>
-      <div className="figure" data-figure="quota">
-        <div className="label">{words.quotaTitle}</div>
-        <div className="number">
-          <b className={picture.mine > 0 ? "ember" : ""}>{picture.mine}</b>
-          {limit === null ? words.noQuota : words.quotaOf(amount(limit))}
-        </div>
-        {limit === null ? (
-          <div className="note">{group === null ? words.noQuotaNote : words.groupQuota(group.name, amount(group.used_gpus), amount(group.gpus ?? 0))}</div>
-        ) : (
-          <div className="meter ember" title={words.quotaLeft(limit - picture.mine)}>
-            <i style={{ width: `${Math.min(100, (100 * picture.mine) / Math.max(limit, 1))}%` }} />
+      {me !== null && (
+        <div className="figure" data-figure="quota">
+          <Label title={words.quotaTitle} to="/jobs?ended=no" />
+          <div className="number">
+            <b className={picture.mine > 0 ? "ember" : ""}>{picture.mine}</b>
+            {limit === null ? words.noQuota : words.quotaOf(amount(limit))}
           </div>
-        )}
-      </div>
+          {limit === null ? (
+            <div className="note">{group === null ? words.noQuotaNote : words.groupQuota(group.name, amount(group.used_gpus), amount(group.gpus ?? 0))}</div>
+          ) : (
+            <div className="meter ember" title={words.quotaLeft(limit - picture.mine)}>
+              <i style={{ width: `${Math.min(100, (100 * picture.mine) / Math.max(limit, 1))}%` }} />
+            </div>
+          )}
+        </div>
+      )}
       <div className="figure" data-figure="idle">
-        <div className="label">{words.idleTitle}</div>
+        <Label title={words.idleTitle} open={open && (() => open("idle"))} />
         <div className="number">
           <b className={totals.idle > 0 ? "warn" : ""}>{totals.idle}</b>
           {words.gpuWord(totals.idle)}
@@ -81,7 +86,7 @@ export function Strip({ picture, me }: { picture: Picture; me: string }) {
         </div>
       </div>
       <div className="figure" data-figure="out">
-        <div className="label">{words.outTitle}</div>
+        <Label title={words.outTitle} open={open && (() => open("out"))} />
         <div className="number">
           <b className={totals.out + busy > 0 ? "warn" : ""}>{amount(totals.out + busy)}</b>
           {words.gpuWord(totals.out + busy)}
@@ -92,4 +97,12 @@ export function Strip({ picture, me }: { picture: Picture; me: string }) {
       </div>
     </section>
   );
+}
+
+/** Opens the list behind a figure; all of the figure can be pressed. Nothing opens on a wall. */
+function Label({ title, open, to }: { title: string; open?: (() => void) | null; to?: string }) {
+  const words = useWords().map;
+  if (to !== undefined) return <Link className="label opens" to={to} aria-label={words.opens(title)}>{title}</Link>;
+  if (open == null) return <div className="label">{title}</div>;
+  return <button className="label opens" aria-label={words.opens(title)} onClick={open}>{title}</button>;
 }

@@ -1,45 +1,111 @@
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useSyncExternalStore } from "react";
+import { Link } from "react-router";
+import { useMe } from "../api/session";
+import { useLive } from "../api/stream";
 import { useWords } from "../i18n";
 import { Bell, Cross } from "../ui/icons";
-import type { Picture } from "./model";
+import { mostFree } from "./model";
 
-/** A notice, in the page and where the browser allows it by the browser, once n are free. */
-export function TellMe({ count, picture }: { count: number; picture: Picture }) {
+interface Wish {
+  user: string;
+  count: number;
+  told?: string; // the node, once there is one
+}
+
+const KEY = "danlu.tell";
+
+/** What was asked for outlives the page, the tab and a reload; of each browser the last wish counts. */
+class Wishes {
+  private wish: Wish | null = read();
+  private tellers = new Set<() => void>();
+
+  constructor() {
+    window.addEventListener("storage", (event) => event.key === KEY && this.take(read()));
+  }
+
+  readonly look = (): Wish | null => this.wish;
+
+  readonly subscribe = (tell: () => void): (() => void) => {
+    this.tellers.add(tell);
+    return () => this.tellers.delete(tell);
+  };
+
+  set(wish: Wish | null): void {
+    try {
+      if (wish === null) localStorage.removeItem(KEY);
+      else localStorage.setItem(KEY, JSON.stringify(wish));
+    } catch {
+      // A private window may refuse; it then lasts as long as the tab.
+    }
+    this.take(wish);
+  }
+
+  private take(wish: Wish | null): void {
+    this.wish = wish;
+    this.tellers.forEach((tell) => tell());
+  }
+}
+
+function read(): Wish | null {
+  try {
+    const found = JSON.parse(localStorage.getItem(KEY) ?? "null") as Partial<Wish> | null;
+    return typeof found?.user === "string" && typeof found.count === "number" ? (found as Wish) : null;
+  } catch {
+    return null;
+  }
+}
+
+const wishes = new Wishes();
+
+function useWish(): Wish | null {
+  const me = useMe().user;
+  const wish = useSyncExternalStore(wishes.subscribe, wishes.look);
+  return wish?.user === me ? wish : null;
+}
+
+/** Asks for a notice once n are free on one node. */
+export function TellMe({ count, free }: { count: number; free: number }) {
   const words = useWords().map;
-  const [waits, setWaits] = useState<number | null>(null);
-  const [told, setTold] = useState<{ count: number; node: string } | null>(null);
-  const said = useRef(words);
-  said.current = words;
-  const { free, node } = picture.largest;
-  useEffect(() => {
-    if (waits === null || free < waits) return;
-    setWaits(null);
-    setTold({ count: waits, node });
-    if ("Notification" in window && Notification.permission === "granted")
-      new Notification(said.current.toldTitle(waits), { body: said.current.toldBody(node), icon: "/icon.svg" });
-  }, [waits, free, node]);
+  const user = useMe().user;
+  const wish = useWish();
+  const waits = wish !== null && wish.told === undefined;
+  if (free >= count && !waits) return null;
   const ask = () => {
-    if (waits !== null) return setWaits(null);
-    setTold(null);
-    setWaits(count);
-    if ("Notification" in window && Notification.permission === "default") void Notification.requestPermission();
+    wishes.set(waits ? null : { user, count });
+    if (!waits && "Notification" in window && Notification.permission === "default") void Notification.requestPermission();
   };
   return (
-    <>
-      {told !== null && (
-        <div className="badge go" role="status">
-          {words.toldTitle(told.count)}: {told.node}
-          <button className="linklike" aria-label={words.close} onClick={() => setTold(null)}>
+    <button className="button" aria-pressed={waits} onClick={ask}>
+      <Bell />
+      {waits ? words.telling(wish.count) : words.tell(count)}
+    </button>
+  );
+}
+
+/** Watches on every page, and tells: in the page and, where that is allowed, by the browser. */
+export function Teller() {
+  const words = useWords().map;
+  const { nodes, status } = useLive();
+  const wish = useWish();
+  const best = wish === null || wish.told !== undefined || nodes === null || status !== "live" ? null : mostFree(nodes.values());
+  const node = wish !== null && best !== null && best.free >= wish.count ? best.node : null;
+  useEffect(() => {
+    if (wish === null || node === null) return;
+    wishes.set({ ...wish, told: node });
+    if ("Notification" in window && Notification.permission === "granted")
+      new Notification(words.toldTitle(wish.count), { body: words.toldBody(node), icon: "/icon.svg", tag: KEY });
+  }, [wish, node, words]);
+  return (
+    <div className="told" role="status">
+      {wish?.told !== undefined && (
+        <>
+          <Bell />
+          <Link to={`/?fits=${wish.count}`}>{words.toldTitle(wish.count)}{words.toldOn(wish.told)}</Link>
+          <button className="button small plain" aria-label={words.close} onClick={() => wishes.set(null)}>
             <Cross size={12} />
           </button>
-        </div>
+        </>
       )}
-      {(free < count || waits !== null) && (
-        <button className="button" aria-pressed={waits !== null} onClick={ask}>
-          <Bell />
-          {waits === null ? words.tell(count) : words.telling(waits)}
-        </button>
-      )}
-    </>
+    </div>
   );
 }

@@ -1,4 +1,4 @@
-import { Document, isMap, parseDocument } from "yaml";
+import { Document, isMap, parseDocument, type YAMLMap } from "yaml";
 
 /** One job as text; the form and the YAML are two views of it. */
 
@@ -20,38 +20,63 @@ export interface Fields {
 /** null: the text is not one job of our own kind, so the form has nothing to show. */
 export function fieldsOf(text: string): Fields | null {
   const doc = parsed(text);
-  if (doc === null) return null;
-  const [gpus, model] = gpusOf(doc.get("gpus"));
+  return doc === null ? null : fieldsIn(doc);
+}
+
+/** A job with several roles has the fields of a task once for each of them. Empty: it has none. */
+export function rolesOf(text: string): { name: string; fields: Fields }[] {
+  const roles = parsed(text)?.get("roles");
+  if (!isMap(roles)) return [];
+  return roles.items.flatMap(({ key, value }) => (isMap(value) ? [{ name: String(key), fields: fieldsIn(value) }] : []));
+}
+
+type Change = Partial<Record<keyof Fields | "queue", unknown>>;
+
+/** The text with one value changed, in the job or in one of its roles; comments and order stay. */
+export function changed(text: string, change: Change, role?: string): string {
+  const doc = parsed(text) ?? new Document({});
+  const roles = role === undefined ? undefined : doc.get("roles");
+  const where = isMap(roles) ? roles.items.find(({ key }) => String(key) === role)?.value : doc;
+  if (where instanceof Document || isMap(where)) put(where, change);
+  return doc.toString({ lineWidth: 0 });
+}
+
+/** Several jobs as one text. */
+export function together(jobs: string[]): string {
+  return jobs.map((job) => (job.endsWith("\n") ? job : `${job}\n`)).join("---\n");
+}
+
+type Values = Document | YAMLMap;
+
+function fieldsIn(values: Values): Fields {
+  const [gpus, model] = gpusOf(values.get("gpus"));
   return {
-    name: words(doc.get("name")),
-    image: words(doc.get("image")),
-    command: commandOf(doc.toJS() as Record<string, unknown>),
+    name: words(values.get("name")),
+    image: words(values.get("image")),
+    command: commandOf(values.toJSON() as Record<string, unknown>),
     gpus,
     model,
-    count: words(doc.get("count")),
-    cpus: words(doc.get("cpus")),
-    memory: words(doc.get("memory")),
-    shm: words(doc.get("shm")),
-    time_limit: words(doc.get("time_limit")),
+    count: words(values.get("count")),
+    cpus: words(values.get("cpus")),
+    memory: words(values.get("memory")),
+    shm: words(values.get("shm")),
+    time_limit: words(values.get("time_limit")),
   };
 }
 
-/** The text with one value changed; comments and order stay. */
-export function changed(text: string, change: Partial<Record<keyof Fields | "queue", unknown>>): string {
-  const doc = parsed(text) ?? new Document({});
-  const [gpus, model] = gpusOf(doc.get("gpus"));
+function put(values: Values, change: Change): void {
+  const [gpus, model] = gpusOf(values.get("gpus"));
   for (const [key, value] of Object.entries(change)) {
     if (key === "gpus" || key === "model") continue;
-    if (value === "" || value === null || value === undefined) doc.delete(key);
-    else doc.set(key, key === "command" ? `${value as string}` : typeof value === "string" && /^\d+(\.\d+)?$/.test(value) ? Number(value) : value);
+    if (value === "" || value === null || value === undefined) values.delete(key);
+    else values.set(key, key === "command" ? `${value as string}` : typeof value === "string" && /^\d+(\.\d+)?$/.test(value) ? Number(value) : value);
   }
   if ("gpus" in change || "model" in change) {
     const count = "gpus" in change ? (change.gpus as number | null) : gpus;
     const kind = "model" in change ? ((change.model as string | null) ?? "") : model;
-    if (!count) doc.delete("gpus");
-    else doc.set("gpus", kind === "" ? count : `${count}:${kind}`);
+    if (!count) values.delete("gpus");
+    else values.set("gpus", kind === "" ? count : `${count}:${kind}`);
   }
-  return doc.toString({ lineWidth: 0 });
 }
 
 function parsed(text: string): Document | null {
@@ -65,7 +90,7 @@ function parsed(text: string): Document | null {
   }
 }
 
-const FOREIGN = ["protocolVersion", "taskRoles", "entrypoint", "JobSpecs", "resources", "roles"];
+const FOREIGN = ["protocolVersion", "taskRoles", "entrypoint", "JobSpecs", "resources"];
 
 function gpusOf(value: unknown): [number | null, string] {
   if (typeof value === "number") return [value, ""];

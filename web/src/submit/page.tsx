@@ -1,5 +1,5 @@
 import { keepPreviousData, useMutation, useQueries, useQuery } from "@tanstack/react-query";
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useNavigate, useSearchParams } from "react-router";
 import { authorised } from "../api/auth";
 import { api, got, Refusal, refusalOf, type Schemas } from "../api/client";
@@ -10,8 +10,9 @@ import "../job/why.css";
 import { Cross } from "../ui/icons";
 import { Problem, useProblem } from "../ui/problem";
 import { refPath } from "../ui/values";
-import { BLANK, changed, fieldsOf, type Fields } from "./draft";
+import { BLANK, changed, fieldsOf, rolesOf, type Fields } from "./draft";
 import { Paste } from "./paste";
+import { Several } from "./several";
 import "./submit.css";
 import { toneOf, useHeadline, Verdict } from "./verdict";
 
@@ -52,11 +53,21 @@ export default function SubmitPage() {
   if (clone === null) return <Editor start={BLANK} />;
   if (asked.error !== null) return <Problem error={asked.error} />;
   if (asked.data === undefined) return <div aria-busy="true" className="card" style={{ minHeight: 400 }} />;
-  const start = change === null ? asked.data : changed(asked.data, JSON.parse(change) as Record<string, unknown>);
-  return <Editor key={`${clone} ${change}`} start={start} />;
+  const wanted = change === null ? {} : changeIn(change);
+  return <Editor key={`${clone} ${change}`} start={wanted === null || change === null ? asked.data : changed(asked.data, wanted)} unread={wanted === null} />;
 }
 
-function Editor({ start }: { start: string }) {
+/** What the address asks to change; null: it cannot be read, as in a link that was cut. */
+function changeIn(text: string): Record<string, unknown> | null {
+  try {
+    const found: unknown = JSON.parse(text);
+    return typeof found === "object" && found !== null && !Array.isArray(found) ? (found as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+function Editor({ start, unread = false }: { start: string; unread?: boolean }) {
   const words = useWords();
   const { lang } = useLanguage();
   const said = useSaid();
@@ -73,15 +84,20 @@ function Editor({ start }: { start: string }) {
   }, [text]);
   const verdict = useVerdict(settled);
   const fields = useMemo(() => fieldsOf(text), [text]);
-  const set = (key: keyof Fields) => (value: unknown) => setText(changed(text, { [key]: value }));
-  const preview = verdict.error === null ? verdict.data?.previews[0] : undefined;
-  const tone = preview === undefined ? null : toneOf(preview.why);
+  const roles = useMemo(() => rolesOf(text), [text]);
+  const set = (key: keyof Fields, role?: string) => (value: unknown) => setText(changed(text, { [key]: value }, role));
+  const previews = verdict.error === null ? (verdict.data?.previews ?? []) : [];
+  const preview = previews[0];
+  const several = previews.length > 1;
+  const tones = previews.map((each) => toneOf(each.why));
+  const tone = preview === undefined ? null : (["bad", "wait"] as const).find((each) => tones.includes(each)) ?? "go";
   const going = useMutation({
     mutationFn: () => post(text, false),
-    onSuccess: (answer) => answer.jobs[0] && navigate(`/jobs/${refPath(answer.jobs[0].ref)}`),
+    onSuccess: (answer) => answer.jobs[0] && navigate(several ? "/jobs" : `/jobs/${refPath(answer.jobs[0].ref)}`),
   });
   const able = preview !== undefined && tone !== "bad" && !going.isPending;
-  const button = tone === "go" ? words.submit.start : words.submit.queue;
+  const button = several ? words.submit.submitAll(previews.length) : tone === "go" ? words.submit.start : words.submit.queue;
+  const bar = preview === undefined ? words.submit.checking : several ? words.submit.several(previews.length) : headline(preview.why);
   const submit = () => able && going.mutate();
   const copy = async () => {
     await navigator.clipboard?.writeText(`danlu submit - <<'END'\n${text.endsWith("\n") ? text : `${text}\n`}END\n`);
@@ -99,11 +115,20 @@ function Editor({ start }: { start: string }) {
           <button className="button" onClick={() => setPasting(true)}>{words.submit.paste}</button>
         </div>
       </div>
+      {unread && <p className="problem" role="alert">{words.submit.unread}</p>}
       <div className="submit">
         <div className="card">
           <div className="body">
             {fields === null ? (
-              <p className="note">{words.submit.noForm}</p>
+              <p className="note">{several ? words.submit.severalForm(previews.length) : words.submit.noForm}</p>
+            ) : roles.length > 0 ? (
+              <div className="stack">
+                <div className="form-grid">
+                  <Text label={words.submit.name} value={fields.name} set={set("name")} mono />
+                  <Text label={words.submit.limit} value={fields.time_limit} set={set("time_limit")} hint="12h" />
+                </div>
+                {roles.map((role) => <Role key={role.name} {...role} set={(key) => set(key, role.name)} />)}
+              </div>
             ) : (
               <div className="form-grid">
                 <Text label={words.submit.name} value={fields.name} set={set("name")} mono />
@@ -139,6 +164,8 @@ function Editor({ start }: { start: string }) {
                 </ul>
               </div>
             </section>
+          ) : several ? (
+            <Several previews={previews} stale={verdict.isPlaceholderData} />
           ) : preview !== undefined ? (
             <Verdict preview={preview} stale={verdict.isPlaceholderData} apply={(change) => setText(changed(text, change))} />
           ) : (
@@ -159,14 +186,14 @@ function Editor({ start }: { start: string }) {
           <section className="card yaml-card">
             <div className="head">
               <h2>YAML</h2>
-              <span className="note">{words.submit.same}</span>
+              {fields !== null && <span className="note">{words.submit.same}</span>}
             </div>
-            <textarea className="yaml" aria-label="YAML" spellCheck={false} value={text} onChange={(event) => setText(event.target.value)} rows={Math.min(24, text.split("\n").length + 1)} />
+            <Yaml text={text} set={setText} />
           </section>
         </div>
       </div>
       <div className="submit-bar">
-        <span className="grow cut">{preview === undefined ? words.submit.checking : headline(preview.why)}</span>
+        <span className="grow cut">{bar}</span>
         <button className="button primary" disabled={!able} onClick={submit}>{button}</button>
       </div>
       {pasting && <Paste close={() => setPasting(false)} use={setText} />}
@@ -180,6 +207,49 @@ function Text({ label, value, set, hint, mono }: { label: string; value: string;
       <span>{label}</span>
       <input className={`input ${mono ? "mono" : ""}`} value={value} placeholder={hint} onChange={(event) => set(event.target.value)} />
     </label>
+  );
+}
+
+/** The file itself, with the numbers of its lines: what is wrong is told by them. */
+function Yaml({ text, set }: { text: string; set: (text: string) => void }) {
+  const gutter = useRef<HTMLDivElement>(null);
+  const lines = text.split("\n").length;
+  return (
+    <div className="numbered">
+      <div className="gutter" aria-hidden="true" ref={gutter}>{Array.from({ length: lines }, (_, index) => index + 1).join("\n")}</div>
+      <textarea
+        className="yaml"
+        aria-label="YAML"
+        spellCheck={false}
+        wrap="off"
+        value={text}
+        onChange={(event) => set(event.target.value)}
+        onScroll={(event) => gutter.current && (gutter.current.scrollTop = event.currentTarget.scrollTop)}
+        rows={Math.min(24, lines + 1)}
+      />
+    </div>
+  );
+}
+
+/** The tasks of one role. */
+function Role({ name, fields, set }: { name: string; fields: Fields; set: (key: keyof Fields) => (value: unknown) => void }) {
+  const words = useWords().submit;
+  return (
+    <fieldset className="role">
+      <legend>{words.role(name)}</legend>
+      <div className="form-grid">
+        <label className="field wide">
+          <span>{words.command}</span>
+          <textarea className="input mono" rows={2} value={fields.command} onChange={(event) => set("command")(event.target.value)} />
+        </label>
+        <Text label={words.image} value={fields.image} set={set("image")} mono hint={words.imageHint} />
+        <Text label={words.roleCount} value={fields.count} set={set("count")} hint="1" />
+        <Text label={words.gpus} value={fields.gpus ? String(fields.gpus) : ""} set={(value) => set("gpus")(Number(value) || 0)} hint="0" />
+        <Models value={fields.model} set={set("model")} />
+        <Text label={words.cpus} value={fields.cpus} set={set("cpus")} hint={words.follows} />
+        <Text label={words.memory} value={fields.memory} set={set("memory")} hint={words.follows} />
+      </div>
+    </fieldset>
   );
 }
 
@@ -244,7 +314,9 @@ function Repeat({ use }: { use: (text: string) => void }) {
   const job = last.data?.jobs[0];
   if (job === undefined) return null;
   const repeat = async () => {
-    const answer = await api.GET("/danlu/v1/jobs/{ref}/spec", { params: { path: { ref: job.id } }, parseAs: "text" });
+    // Of an array all of it, not the element that happens to be the last.
+    const ref = job.array_index === null ? job.id : job.ref.slice(0, job.ref.lastIndexOf(".")).replace("/", "~");
+    const answer = await api.GET("/danlu/v1/jobs/{ref}/spec", { params: { path: { ref } }, parseAs: "text" });
     use(answer.data as unknown as string);
   };
   return <button className="button" title={job.ref} onClick={() => void repeat()}>{words.repeat}</button>;

@@ -5,6 +5,8 @@ import { refusalOf, type Schemas } from "../api/client";
 import { useSaid, useWords } from "../i18n";
 import { useProblem } from "../ui/problem";
 import { Sheet } from "../ui/sheet";
+import { together } from "./draft";
+import { nameOfSpec } from "./several";
 
 type Conversion = Schemas["Conversion"];
 
@@ -25,9 +27,8 @@ export function Paste({ close, use }: { close: () => void; use: (text: string) =
   });
   const found = reading.data;
   const take = () => {
-    const job = found?.jobs[0];
-    if (job === undefined) return;
-    use(job.yaml);
+    if (found === undefined) return;
+    use(together(found.jobs.map((job) => job.yaml)));
     close();
   };
   return (
@@ -49,6 +50,11 @@ export function Paste({ close, use }: { close: () => void; use: (text: string) =
         {found !== undefined && (
           <div>
             <p><b>{words.recognised(found.dialect, found.jobs.length)}</b></p>
+            {found.jobs.length > 1 && (
+              <ol className="pasted">
+                {found.jobs.map((job, index) => <li key={index}>{nameOfSpec(job.native, index)}</li>)}
+              </ol>
+            )}
             <ul className="note">
               {found.notes.map((note, index) => (
                 <li key={index}>{note.line != null && `${words.line(note.line)}: `}{said(note)}</li>
@@ -60,7 +66,7 @@ export function Paste({ close, use }: { close: () => void; use: (text: string) =
           {found === undefined ? (
             <button className="button primary" disabled={text.trim() === "" || reading.isPending} onClick={() => reading.mutate()}>{words.read}</button>
           ) : (
-            <button className="button primary" onClick={take}>{words.use}</button>
+            <button className="button primary" onClick={take}>{found.jobs.length > 1 ? words.useAll(found.jobs.length) : words.use}</button>
           )}
           <button className="button" onClick={close}>{words.cancel}</button>
         </div>

@@ -4,7 +4,7 @@ import { useLive } from "../api/stream";
 import { useSaid, useWords } from "../i18n";
 import { changeOf } from "../job/why";
 import { Clock, Cross, Play } from "../ui/icons";
-import { clock } from "../ui/time";
+import { about } from "../ui/time";
 import { short } from "../ui/values";
 
 export type Preview = Schemas["Preview"];
@@ -23,7 +23,7 @@ export function useHeadline() {
   const said = useSaid();
   return (why: Preview["why"]): string => {
     if (why.starts_now || toneOf(why) === "bad" || why.eta == null) return said(why, "sentence");
-    const at = clock(why.eta, words.time);
+    const at = about(why.eta, words.time);
     return why.eta_after ? words.submit.aboutAfter(at, why.eta_after) : words.submit.about(at);
   };
 }
@@ -39,7 +39,7 @@ export function Verdict({ preview, stale, apply }: { preview: Preview; stale: bo
     tone === "wait" && why.eta != null ? said(why, "sentence") : "",
     tone === "wait" && why.eta == null ? said(why, "eta_why") : "",
     tone === "wait" && why.position != null ? words.submit.place(why.position) : "",
-    why.eta_p90 != null && tone === "wait" ? words.map.p90(clock(why.eta_p90, words.time)) : "",
+    why.eta_p90 != null && tone === "wait" ? words.map.p90(about(why.eta_p90, words.time)) : "",
   ].filter(Boolean);
   const helps = (why.suggestions ?? []).filter((one) => one.effect !== "no_change" && changeOf(one) !== null).slice(0, 2);
   return (

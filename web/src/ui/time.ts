@@ -14,6 +14,15 @@ export function clock(seconds: number, words: Times, now = Date.now()): string {
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${time}`;
 }
 
+/** An estimate is not known to the minute: to 5 minutes under 2 hours, 10 under 12, else to the hour. */
+export function about(seconds: number, words: Times, now = Date.now()): string {
+  const ahead = seconds - now / 1000;
+  const step = ahead < 7200 ? 300 : ahead < 43_200 ? 600 : 3600;
+  // Not of the hour of UTC: zones may be half an hour apart.
+  const shift = new Date(seconds * 1000).getTimezoneOffset() * 60;
+  return clock(Math.ceil((seconds - shift) / step) * step + shift, words, now);
+}
+
 export function duration(seconds: number, words: Times): string {
   const s = Math.max(0, Math.round(seconds));
   if (s < 60) return words.s(s);

@@ -20,6 +20,7 @@ _OPTIONS = {
     "memory": "memory",
     "time": "time_limit",
     "queue": "queue",
+    "priority": "priority",
     "count": "count",
 }
 _NONE = "none"

@@ -1,0 +1,39 @@
+import { Link } from "react-router";
+import { useWords } from "../i18n";
+import { Sheet } from "../ui/sheet";
+import { ranges, refPath } from "../ui/values";
+import type { Picture } from "./model";
+import type { List } from "./strip";
+
+/** What a figure of the strip is made of. */
+export function FigureList({ list, picture, close, openNode }: { list: List; picture: Picture; close: () => void; openNode: (name: string) => void }) {
+  const words = useWords().map;
+  const title = { free: words.freeTitle, waiting: words.waitingTitle, idle: words.idleTitle, out: words.outTitle }[list];
+  const node = (name: string, text: string) => (
+    <li key={name}>
+      <button className="linklike" onClick={() => openNode(name)}>{text}</button>
+    </li>
+  );
+  const lines =
+    list === "free"
+      ? picture.rows.filter((row) => row.free > 0).map((row) => node(row.node.name, words.fitsOn(row.node.name, row.free)))
+      : list === "out"
+        ? picture.rows
+            .filter((row) => row.node.drained || row.cells.some((cell) => ["drained", "down", "silent"].includes(cell.kind)))
+            .map((row) => node(row.node.name, [row.node.name, row.node.up ? row.node.drain_reason || words.drained : words.silent].join(" · ")))
+        : picture.rows.flatMap((row) =>
+            row.blocks
+              .filter((block) => block.kind === "idle" && block.job !== null)
+              .map((block) => (
+                <li key={`${row.node.name} ${block.cells[0]?.gpu.index}`} className="row">
+                  <Link to={`/jobs/${refPath(block.job ?? "")}`}>{block.job}</Link>
+                  <span className="note">{row.node.name} · {ranges(block.cells.map((cell) => cell.gpu.index))}</span>
+                </li>
+              )),
+          );
+  return (
+    <Sheet title={title} close={close}>
+      {lines.length === 0 ? <p className="note">{words.listNone}</p> : <ul>{lines}</ul>}
+    </Sheet>
+  );
+}
