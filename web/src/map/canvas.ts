@@ -18,6 +18,7 @@ export interface Plan {
   height: number;
   columns: number;
   label: number;
+  name: (row: Row) => string;
   box: (row: number, cell: number) => Box | undefined;
   rowBox: (row: number) => Box;
   find: (x: number, y: number) => At | null;
@@ -32,7 +33,8 @@ const BETWEEN = 18;
 /** Nodes in columns, from left to right and by name. Cells never under 11 pixels. */
 export function layout(rows: Row[], width: number): Plan {
   const widest = Math.max(1, ...rows.map((row) => row.cells.length));
-  const label = Math.min(96, 10 + 7 * Math.max(2, ...rows.map((row) => shown(row.node.name, rows).length)));
+  const name = naming(rows);
+  const label = Math.min(96, 10 + 7 * Math.max(2, ...rows.map((row) => name(row).length)));
   const natural = label + widest * (CELL + GAP) + BETWEEN;
   const columns = Math.max(1, Math.min(rows.length, Math.floor((width + BETWEEN) / natural)));
   const column = (width + BETWEEN) / columns;
@@ -48,6 +50,7 @@ export function layout(rows: Row[], width: number): Plan {
     height: Math.ceil(rows.length / columns) * STEP + 4,
     columns,
     label,
+    name,
     box,
     rowBox: (row) => ({ x: (row % columns) * column, y: Math.floor(row / columns) * STEP, width: column, height: STEP }),
     find(x, y) {
@@ -69,10 +72,10 @@ export function layout(rows: Row[], width: number): Plan {
 }
 
 /** A node's number where all names begin alike, else its name. */
-export function shown(name: string, rows: Row[]): string {
-  const stem = name.replace(/\d+$/, "");
-  const alike = rows.every((row) => row.node.name.replace(/\d+$/, "") === stem);
-  return alike && stem.length < name.length ? name.slice(stem.length) : name.slice(0, 12);
+export function naming(rows: Row[]): (row: Row) => string {
+  const stem = rows[0]?.node.name.replace(/\d+$/, "") ?? "";
+  const alike = rows.every(({ node }) => node.name.startsWith(stem) && /^\d+$/.test(node.name.slice(stem.length)));
+  return ({ node }) => (alike ? node.name.slice(stem.length) : node.name.slice(0, 12));
 }
 
 export type Palette = Record<string, string>;
@@ -94,7 +97,7 @@ export function draw(context: CanvasRenderingContext2D, plan: Plan, rows: Row[],
     const able = fits !== null && row.free >= fits;
     context.globalAlpha = fits !== null && !able ? 0.28 : 1;
     context.fillStyle = (able ? colours["go"] : colours["text3"]) as string;
-    context.fillText(shown(row.node.name, rows), area.x, area.y + STEP / 2);
+    context.fillText(plan.name(row), area.x, area.y + STEP / 2);
     row.cells.forEach((cell, at) => {
       const box = plan.box(index, at);
       if (!box) return;

@@ -1,9 +1,38 @@
+import { memo, useEffect, useRef, useState } from "react";
 import { useWords } from "../i18n";
 import { amount, size } from "../ui/values";
 import { sum, type Picture, type Row } from "./model";
 
-/** The map as a table: what a screen reader walks through, and what some prefer to look at. */
+const CALM = 5_000;
+
+/** The map as a table: what a screen reader walks through, and what some prefer to look at.
+ *
+ * Behind the drawn map it follows every few seconds: nobody reads faster, and a wave of changes stays cheap. */
 export function Twin({ picture, hidden }: { picture: Picture; hidden: boolean }) {
+  return <Table picture={useCalm(picture, hidden ? CALM : 0)} hidden={hidden} />;
+}
+
+/** The latest value, but at most one in `milliseconds`. */
+function useCalm<T>(value: T, milliseconds: number): T {
+  const [calm, setCalm] = useState(value);
+  const latest = useRef(value);
+  const taken = useRef(0);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  latest.current = value;
+  useEffect(() => {
+    if (timer.current !== undefined || Object.is(value, calm)) return;
+    const wait = Math.max(0, taken.current + milliseconds - Date.now());
+    timer.current = setTimeout(() => {
+      timer.current = undefined;
+      taken.current = Date.now();
+      setCalm(latest.current);
+    }, wait);
+  }, [value, calm, milliseconds]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return milliseconds === 0 ? value : calm;
+}
+
+const Table = memo(function Table({ picture, hidden }: { picture: Picture; hidden: boolean }) {
   const words = useWords().map;
   const { columns } = words;
   const { totals } = picture;
@@ -31,9 +60,9 @@ export function Twin({ picture, hidden }: { picture: Picture; hidden: boolean })
       </table>
     </div>
   );
-}
+});
 
-function TwinRow({ row }: { row: Row }) {
+const TwinRow = memo(function TwinRow({ row }: { row: Row }) {
   const totals = sum([row]);
   const jobs = [...new Set(row.cells.flatMap((cell) => cell.gpu.jobs))];
   const { node } = row;
@@ -52,4 +81,4 @@ function TwinRow({ row }: { row: Row }) {
       <td>{jobs.join(", ")}</td>
     </tr>
   );
-}
+});
