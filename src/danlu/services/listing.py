@@ -13,6 +13,7 @@ from danlu.access.errors import Unfit
 from danlu.access.principal import Principal
 from danlu.control.controller import Controller
 from danlu.services.found import Found
+from danlu.services.names import Hide, Names, ended_for
 from danlu.spec.states import State
 from danlu.spec.text import Text
 from danlu.store import listing
@@ -42,9 +43,10 @@ class Page:
 
 
 class Listing:
-    def __init__(self, controller: Controller, found: Found) -> None:
+    def __init__(self, controller: Controller, found: Found, names: Names) -> None:
         self._context = controller.context
         self._found = found
+        self._names = names
 
     async def page(
         self, who: Principal, filters: Filters, sort: str, limit: int, before: str | None
@@ -74,16 +76,21 @@ class Listing:
         rows = await self._context.store.read(lambda tx: listing.list_jobs(tx, query))
         more = len(rows) > limit
         rows = rows[:limit]
-        found = self._found
+        found, hide = self._found, self._names.hidden_from(who)
         jobs = [
-            (found.as_it_is(row), self._latest_attempt(row), found.unknown_since(row.id))
+            (
+                found.as_it_is(row, hide),
+                self._latest_attempt(row, hide),
+                found.unknown_since(row.id),
+            )
             for row in rows
         ]
         return Page(jobs, _mark(rows[-1], order) if more else None)
 
-    def _latest_attempt(self, row: JobRow) -> AttemptRow | None:
+    def _latest_attempt(self, row: JobRow, hide: Hide | None) -> AttemptRow | None:
         job = self._context.jobs.get(row.id)
-        return (job.attempt or job.last) if job is not None else None
+        latest = (job.attempt or job.last) if job is not None else None
+        return None if latest is None else ended_for(latest, hide)
 
 
 def _mark(row: JobRow, order: str) -> str:
