@@ -240,6 +240,7 @@ async def test_with_requests_it_does_not_wait_for(tmp_path: Path) -> None:
     "text",
     [
         '[database]\nurl = "postgresql://danlu:pw@db.lab/danlu"\n',
+        '[database]\nurl = "postgresql://danlu@db.lab/danlu?sslmode=require&password=pw"\n',
         '[registries."reg.lab"]\nuser = "lab"\npassword = "pw"\n',
     ],
 )
