@@ -27,7 +27,8 @@ HARD_LINE = "NCCL" * 200
 PASSWORD = "a-long-enough-password"
 PATIENCE = 600.0
 
-Attack = Callable[["Member", int], object]
+Attack = Callable[["Member", int], int]
+"""Does its worst; how much of it was refused."""
 
 
 class Member:
@@ -45,15 +46,19 @@ class Member:
     def client(self) -> Client:
         return Client(self.url, self.token, timeout=PATIENCE)
 
-    def at_once(self, count: int, ask: Callable[[Client], Any]) -> None:
-        """As many clients as that; what the server refuses is refused."""
+    def at_once(self, count: int, ask: Callable[[Client], Any]) -> int:
+        """As many clients as that; how many were refused."""
 
-        def one(_: int) -> None:
-            with self.client() as client, contextlib.suppress(ApiError, ProtocolError, OSError):
-                ask(client)
+        def one(_: int) -> bool:
+            try:
+                with self.client() as client:
+                    ask(client)
+            except (ApiError, ProtocolError, OSError):
+                return True
+            return False
 
         with ThreadPoolExecutor(count) as pool:
-            list(pool.map(one, range(count)))
+            return sum(pool.map(one, range(count)))
 
     def link(self) -> socket.socket:
         """Not from the address of the proxy, which may have any number."""
@@ -72,11 +77,12 @@ def run(options: Options) -> Iterator[Row]:
         for name, attack in ATTACKS.items():
             note(name)
             with _watched(danlu, ann) as seen:
-                attack(eve, scale)
+                seen.refused = _refused(attack, eve, scale)
             yield from _rows(f"{part}{name}", seen)
         note("all at once")
         with _watched(danlu, ann) as seen, ThreadPoolExecutor(len(ATTACKS)) as pool:
-            list(pool.map(lambda attack: attack(eve, scale), ATTACKS.values()))
+            found = pool.map(lambda attack: _refused(attack, eve, scale), ATTACKS.values())
+            seen.refused = sum(found)
         yield from _rows(f"{part}all at once", seen)
         yield from _signing_in(danlu, ann, scale)
 
@@ -85,6 +91,15 @@ class Seen:
     def __init__(self) -> None:
         self.took: list[float] = []
         self.memory = 0.0
+        self.refused: int | None = None
+
+
+def _refused(attack: Attack, eve: Member, scale: int) -> int:
+    try:
+        return attack(eve, scale)
+    except (ApiError, ProtocolError, OSError) as error:
+        note(f"refused as a whole: {error}")
+        return 1
 
 
 @contextlib.contextmanager
@@ -110,67 +125,107 @@ def _rows(what: str, seen: Seen) -> Iterator[Row]:
     p99 = percentile(seen.took, 0.99) * 1000
     yield Row(f"{what}: another member, p99 (ms)", p99, goal=Goal("at most", 500, "ms"))
     yield Row(f"{what}: server, RSS (MB)", seen.memory, goal=Goal("at most", 500, "MB"))
+    if seen.refused is not None:
+        yield Row(f"{what}: refused (requests)", seen.refused)
 
 
-def _log_search(eve: Member, scale: int) -> None:
+def _log_search(eve: Member, scale: int) -> int:
     with eve.client() as client:
         size = 100_000_000 // scale
         command = f"head -c {size} /dev/zero | tr '\\0' '\\n'; echo end"
         (job,) = client.submit({"name": "log", "command": command})["jobs"]
         client.wait(job["id"])
-    eve.at_once(20, lambda each: list(each.search(job["id"], "no such text")))
+    return eve.at_once(20, lambda each: list(each.search(job["id"], "no such text")))
 
 
-def _array(eve: Member, scale: int) -> None:
+def _array(eve: Member, scale: int) -> int:
     with eve.client() as client:
         array = {"name": "array", "command": "true", "array": 10_000 // scale}
         jobs = client.submit(array)["jobs"]
         time.sleep(10)
         client.stop(f"{jobs[0]['name']}-{jobs[0]['number']}", now=True)
+    return 0
 
 
-def _dry_run(eve: Member, scale: int) -> None:
+def _dry_run(eve: Member, scale: int) -> int:
     documents = [{"command": "true", "gpus": 1, "name": f"d{n}"} for n in range(10_000 // scale)]
-    eve.at_once(3, lambda client: client.submit(documents, dry_run=True))
+    return eve.at_once(3, lambda client: client.submit(documents, dry_run=True))
 
 
-def _failing_logs(eve: Member, scale: int) -> None:
+def _failing_logs(eve: Member, scale: int) -> int:
     command = f"yes {HARD_LINE} | head -n 100000; exit 1"
     with eve.client() as client:
         jobs = client.submit([{"name": "fails", "command": command}] * (100 // scale))["jobs"]
         for job in jobs:
             client.wait(job["id"])
+    return 0
 
 
-def _streams(eve: Member, scale: int) -> None:
+def _streams(eve: Member, scale: int) -> int:
     with eve.client() as client, contextlib.ExitStack() as held:
+        links, refused = [], 0
         for _ in range(1000 // scale):
-            link = held.enter_context(eve.link())
-            link.sendall(client.wire.head("GET", "/danlu/v1/stream"))
+            try:
+                link = held.enter_context(eve.link())
+                link.sendall(client.wire.head("GET", "/danlu/v1/stream"))
+                links.append(link)
+            except OSError:
+                refused += 1
         time.sleep(10)
+        return refused + sum(not _streams_on(link) for link in links)
 
 
-def _exec_sessions(eve: Member, scale: int) -> None:
+def _streams_on(link: socket.socket) -> bool:
+    link.setblocking(False)
+    try:
+        return b" 200 " in link.recv(64)
+    except OSError:
+        return False
+
+
+def _exec_sessions(eve: Member, scale: int) -> int:
     with eve.client() as client:
         (job,) = client.submit({"name": "shell", "command": "sleep 1000"})["jobs"]
         while client.show(job["id"])["state"] != "running":
             time.sleep(0.1)
 
         def session(each: Client) -> None:
-            socket = each.exec(job["id"], ["sleep", "10"])
-            time.sleep(10)
-            socket.close()
+            socket = each.exec(job["id"], ["sh", "-c", "echo in; sleep 10"])
+            try:
+                while (said := socket.read()) == []:
+                    pass
+                if said is None:
+                    raise ConnectionError(socket.refusal)
+                time.sleep(10)
+            finally:
+                socket.close()
 
-        eve.at_once(200 // scale, session)
+        refused = eve.at_once(200 // scale, session)
         client.stop(job["id"], now=True)
+        return refused
 
 
-def _silent_connections(eve: Member, scale: int) -> None:
+def _silent_connections(eve: Member, scale: int) -> int:
     with contextlib.ExitStack() as held:
+        links, refused = [], 0
         for _ in range(10_000 // scale):
-            with contextlib.suppress(OSError):
-                held.enter_context(eve.link())
+            try:
+                links.append(held.enter_context(eve.link()))
+            except OSError:
+                refused += 1
         time.sleep(10)
+        return refused + sum(_closed(link) for link in links)
+
+
+def _closed(link: socket.socket) -> bool:
+    link.setblocking(False)
+    try:
+        link.recv(1)  # a refusal, or the end: it said nothing itself
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 ATTACKS: dict[str, Attack] = {

@@ -70,15 +70,20 @@ def of_task(job: str) -> Subject:
     return Subject(Kind.TASK, job, 0, f"a-{job}")
 
 
+def _kept(folder: Path) -> bool:
+    """Whether a minute's samples of the task are on disk."""
+    now = time.time()
+    found = Archive(folder / "metrics.db").read(Kind.TASK, "j", window(now - 60, now, 10, now))
+    return bool(found.get(0))
+
+
 async def test_tasks_and_nodes_are_sampled_and_kept(tmp_path: Path) -> None:
     engine = Engine("one", running("j", "n"))
     async with SamplerHarness(tmp_path, engine) as sampler:
         await until(lambda: sampler.latest(of_task("j")))
         assert sampler.latest(of_task("j"))["memory"] == 100
         assert sampler.latest(Subject(Kind.NODE, "n")) == {"memory": 9}
-    now = time.time()
-    shown = window(now - 60, now, 10, now)
-    assert Archive(tmp_path / "metrics.db").read(Kind.TASK, "j", shown)[0]
+        await until(lambda: _kept(tmp_path))
 
 
 async def test_an_engine_that_is_away_leaves_a_gap_not_zeros(tmp_path: Path) -> None:

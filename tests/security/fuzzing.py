@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import os
 import random
+import signal
 import socket
 import struct
 import tempfile
@@ -19,6 +22,7 @@ from danlu.engines.local.keeper.keeper import profile
 from danlu.engines.local.keeper.spawner import Spawner
 from danlu.steps import frames as step_frames
 from danlu.steps import greeting
+from danlu.steps import node as step_node
 from tests.security import http_heads
 
 
@@ -110,6 +114,54 @@ def step_protocol(chance: random.Random) -> None:
         ours.shutdown(socket.SHUT_WR)
         while (frame := step_frames.receive(theirs)) is not None:
             assert len(frame[2]) <= len(said)
+    if chance.random() < 0.1:
+        _order(chance)
+
+
+ORDER = {
+    "tasks": [
+        {
+            **{"task": 0, "local": 0, "words": ["true", "a"], "folder": "/", "gpus": 1},
+            **{"env": {"PATH": os.defpath, "A": "b"}, "own": {"C": "d"}},
+        }
+    ]
+}
+
+
+def _order(chance: random.Random) -> None:
+    """From one who knows the key: what is ordered ends, and says so; the rest ends the link."""
+    order = json.dumps(_mutated(ORDER, chance)).encode()
+    if chance.random() < 0.3:
+        cut = chance.randrange(len(order) + 1)
+        order = order[:cut] + _noise(chance) + order[cut + chance.randrange(4) :]
+    kind = step_frames.ORDER if chance.random() < 0.95 else chance.randrange(256)
+    ours, theirs = socket.socketpair()
+    failed: list[threading.ExceptHookArgs] = []
+    hook, threading.excepthook = threading.excepthook, failed.append
+    try:
+        node = threading.Thread(target=_obeys, args=(theirs,))
+        node.start()
+        with ours:
+            step_frames.send(ours, kind, 0, order)
+            for _ in range(chance.randrange(3)):
+                with contextlib.suppress(OSError):  # it has hung up
+                    step_frames.send(ours, step_frames.SIGNAL, 0, _signal(chance))
+            while (frame := step_frames.receive(ours)) is not None:
+                assert frame[0] in (step_frames.OUT, step_frames.ERR, step_frames.EXIT), frame
+        node.join()
+    finally:
+        threading.excepthook = hook
+    assert not failed, (order, failed)
+
+
+def _obeys(link: socket.socket) -> None:
+    with link:
+        step_node.obey(link)
+        link.shutdown(socket.SHUT_RDWR)
+
+
+def _signal(chance: random.Random) -> bytes:
+    return chance.choice((b"15", b"9", b"0", b"-1", b"99", b"9" * 40, b"", _noise(chance)))
 
 
 TARGETS: dict[str, Callable[[random.Random], None]] = {
@@ -120,24 +172,62 @@ TARGETS: dict[str, Callable[[random.Random], None]] = {
 }
 
 
+WARM = 200  # tries until everything is loaded
+SETTLED = 10_000  # tries until the largest inputs have been there: the allocator keeps their pages
+LIMIT = 30  # seconds for one try, after which it hangs
+MOST_HEAP, MOST_RSS = 8 << 20, 64 << 20
+
+
 def run(name: str, seconds: float, seed: int) -> int:
-    """How many tries there were. A failure tells the seed of its try; memory must not grow."""
+    """How many tries there were. A failure tells the seed of its try; nothing may be left over."""
     target, tries, end = TARGETS[name], 0, time.monotonic() + seconds
     tracemalloc.start()
-    held = 0
-    while time.monotonic() < end:
-        try:
-            target(random.Random(f"{seed}.{tries}"))
-        except BaseException as error:
-            error.add_note(f"target {name}, seed {seed}, try {tries}")
-            raise
-        tries += 1
-        if tries == 200:
-            held = tracemalloc.get_traced_memory()[0]
-    grown = tracemalloc.get_traced_memory()[0] - held
-    tracemalloc.stop()
-    assert tries < 200 or grown < 8 << 20, f"{name}: {grown} bytes more than at the beginning"
+    hook = signal.signal(signal.SIGALRM, _hangs)
+    before = pages = None
+    try:
+        while time.monotonic() < end:
+            signal.alarm(LIMIT)
+            try:
+                target(random.Random(f"{seed}.{tries}"))
+            except BaseException as error:
+                error.add_note(f"target {name}, seed {seed}, try {tries}")
+                raise
+            tries += 1
+            if tries == WARM:
+                before = _held()
+            if tries == SETTLED:
+                pages = _held()[1]
+        after = _held()
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, hook)
+        tracemalloc.stop()
+    if before is not None:
+        heap, _, links, threads = (now - then for now, then in zip(after, before, strict=True))
+        rss = 0 if pages is None else after[1] - pages
+        assert heap < MOST_HEAP, f"{name}: {heap} bytes more than at the beginning"
+        assert rss < MOST_RSS, f"{name}: {rss} bytes of memory more than at the beginning"
+        assert links <= 0, f"{name}: {links} descriptors more than at the beginning"
+        assert threads <= 0, f"{name}: {threads} threads more than at the beginning"
     return tries
+
+
+def _hangs(*_: object) -> None:
+    raise TimeoutError(f"no end after {LIMIT} s")
+
+
+def _held() -> tuple[int, int, int, int]:
+    """Heap, memory, descriptors and threads."""
+    gc.collect()
+    for _ in range(100):  # those that have been told to end
+        if threading.active_count() == 1:
+            break
+        time.sleep(0.01)
+    with open("/proc/self/statm") as file:
+        pages = int(file.read().split()[1])
+    count = len(os.listdir("/proc/self/fd"))
+    heap = tracemalloc.get_traced_memory()[0]
+    return heap, pages * os.sysconf("SC_PAGE_SIZE"), count, threading.active_count()
 
 
 def _frame(chance: random.Random) -> bytes:

@@ -69,6 +69,43 @@ def test_from_what_jobs_are_called(discreet: PeopleHarness) -> None:
     assert [ref.partition("/")[2] for ref in mine] == ["mine-1"]
 
 
+PREEMPTING = (
+    CONFIG
+    + """
+[queues.default]
+preempt = "lower-priority"
+"""
+)
+
+
+def test_from_what_took_their_place(make_server: ServerMaker) -> None:
+    """The job that was ended told for which one, by its name."""
+    people = PeopleHarness(Harness(make_server("pushy", PREEMPTING)))
+    ours, theirs = people.group(), people.group()
+    spy, victim = people.person(ours), people.person(theirs)
+    job = {"command": "sleep 1000", "gpus": 1, "held": False}
+    mine = spy.submit(name="mine", preemptible=True, priority=0, **job)
+    people.harness.until(mine, "running")
+    people.harness.until(victim.submit(name=SECRET, priority=10, **job), "running")
+    with spy.http.stream("GET", "/stream?after=0&beat=1") as stream:
+        seen = []
+        for line in stream.iter_lines():
+            seen.append(line)
+            if "requeued" in line or len(seen) > 500:
+                break
+        seen.append(next(stream.iter_lines(), "") if "data" not in seen[-1] else "")
+    paths = ["", "/events", "/why", "/wait?timeout=0"]
+    told = {path: spy.http.get(f"/jobs/{mine['id']}{path}").text for path in paths}
+    told |= {"list": spy.http.get("/jobs").text, "stream": "\n".join(seen)}
+    for where, text in told.items():
+        assert SECRET not in text and victim.name not in text, (where, text)
+    for where in ("", "/events", "/why", "list", "stream"):
+        assert HIDDEN in told[where], (where, told[where])
+    for path in ("", "/events", "/why"):
+        assert SECRET in people.admin.http.get(f"/jobs/{mine['id']}{path}").text, path
+    people.close()
+
+
 def test_the_setting_is_checked() -> None:
     assert Reader("danlu.toml").config({}).names == "all"
     with pytest.raises(ConfigError) as refused:

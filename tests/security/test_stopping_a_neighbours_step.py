@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from danlu.steps import frames, greeting
+from danlu.steps import frames, greeting, srun
 
 ROOT = Path(__file__).parents[2] / "src" / "danlu" / "steps" / "run.py"
 KEY = "k" * 64
@@ -92,6 +92,83 @@ def test_a_crowd_that_says_nothing_keeps_nobody_out(node: Node) -> None:
     assert runs(node, "still here") == b"still here\n"
     for link in links:
         link.close()
+
+
+def test_a_crowd_that_says_a_little_now_and_then_keeps_nobody_out(node: Node) -> None:
+    """More links than the node has places, each short of a timeout, for ever."""
+    over = threading.Event()
+
+    def drip() -> None:
+        while not over.is_set():
+            try:
+                with node.connect() as link:
+                    while not over.is_set():
+                        link.sendall(b"a")
+                        over.wait(1)
+            except OSError:
+                over.wait(0.2)
+
+    try:
+        for _ in range(200):
+            threading.Thread(target=drip, daemon=True).start()
+        over.wait(2)
+        for number in range(3):
+            assert runs(node, f"still here {number}") == f"still here {number}\n".encode()
+    finally:
+        over.set()
+
+
+def test_a_greeting_has_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not begin again with every byte."""
+    monkeypatch.setattr(greeting, "PATIENCE", 0.5)
+    for side in (greeting.welcome, greeting.greet):
+        ours, theirs = socket.socketpair()
+        over, said = threading.Event(), []
+
+        def drip(link: socket.socket = ours, over: threading.Event = over) -> None:
+            while not over.wait(0.2) and len(said) < 31:  # noqa: B023
+                link.sendall(b"a")
+                said.append(1)  # noqa: B023
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        with ours, theirs:
+            assert not side(theirs, KEY)
+            over.set()
+            thread.join()
+        assert len(said) < 31, side
+
+
+def test_srun_calls_again_when_it_was_turned_away(
+    node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first two of its links have to make room for others."""
+    monkeypatch.setenv("DANLU_USERHOME", str(tmp_path))
+    monkeypatch.setenv("DANLU_ATTEMPT_ID", "a")
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        (tmp_path / ".danlu/steps/a/1").write_text(
+            f"127.0.0.1:{door.getsockname()[1]} {node.key}\n"
+        )
+
+        def answer() -> None:
+            for admitted in (False, False, True):
+                link, _ = door.accept()
+                with link:
+                    greeting.welcome(link, node.key, lambda admitted=admitted: admitted)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        srun._reach(1).close()
+        thread.join()
+
+
+def test_an_order_that_is_none_ends_its_link_only(node: Node) -> None:
+    for order in (b"", b"{", b"[]", b'{"tasks": [{}]}', b'{"tasks": [{"words": [1]}]}'):
+        with node.connect() as link:
+            assert greeting.greet(link, node.key)
+            frames.send(link, frames.ORDER, 0, order)
+            assert frames.receive(link) is None
+    assert runs(node, "still here") == b"still here\n"
 
 
 def test_a_wrong_key_runs_nothing_and_learns_nothing(node: Node) -> None:

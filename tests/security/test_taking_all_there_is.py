@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -102,6 +103,73 @@ def test_with_secrets(http: httpx.Client) -> None:
     assert http.put("/secrets/d", json={"value": "x"}).status_code == 429
 
 
+OPENPAI = """
+protocolVersion: 2
+name: many
+type: job
+secrets: {{{values}}}
+prerequisites: [{{type: dockerimage, name: image, uri: lab/python:3}}]
+taskRoles:
+  main:
+    instances: 1
+    dockerImage: image
+    resourcePerInstance: {{cpu: 1, memoryMB: 100, gpu: {gpus}}}
+    commands:
+      - echo {used}
+"""
+
+
+def _with_secrets(names: list[str], gpus: int = 0) -> str:
+    return OPENPAI.format(
+        values=", ".join(f"{name}: v-{name}" for name in names),
+        used=" ".join(f"<% $secrets.{name} %>" for name in names),
+        gpus=gpus,
+    )
+
+
+def test_with_secrets_in_a_job_file(make_server: ServerMaker) -> None:
+    """They were stored without being counted, and stayed when the job was refused."""
+    server = make_server("files", "[limits]\nsecrets = 3\n")
+    native = json.dumps({"image": None})
+    with client(server, server.token) as http:
+
+        def send(names: list[str], gpus: int = 0, **query: str) -> httpx.Response:
+            return http.post(
+                "/jobs",
+                params={"dialect": "openpai-v2", "keys": native, **query},
+                content=_with_secrets(names, gpus),
+                headers={"Content-Type": "application/yaml"},
+            )
+
+        def kept() -> int:
+            return len(http.get("/secrets").json()["names"])
+
+        many = send([f"s{n}" for n in range(30)])
+        assert (many.status_code, kept()) == (429, 0), many.text
+        assert http.get("/jobs?all=true").json()["jobs"] == []
+        refused = send(["a", "b"], gpus=99)
+        assert (refused.status_code, kept()) == (422, 0), refused.text
+        dry = send(["a", "b"], dry_run="true")
+        assert (dry.status_code, kept()) == (200, 0), dry.text
+        fits = send(["a", "b"])
+        assert (fits.status_code, kept()) == (201, 2), fits.text
+
+
+def test_with_one_job_after_the_other(make_server: ServerMaker) -> None:
+    """Only requests for several jobs were counted."""
+    server = make_server("few", "[limits]\njobs = 3\n")
+    held = {"command": "true", "held": True}
+    with client(server, server.token) as http, ThreadPoolExecutor(8) as pool:
+        sent = list(pool.map(lambda _: http.post("/jobs", json=held), range(8)))
+        taken = [each.json()["jobs"][0]["id"] for each in sent if each.status_code == 201]
+        assert len(taken) == 3, [each.text for each in sent]
+        again = http.post("/jobs", json={**held, "id": taken[0]})
+        assert again.status_code == 200, "a job that is sent again is not one more"
+        assert http.post("/jobs", json=held).status_code == 422
+        assert http.post(f"/jobs/{taken[0]}/stop", json={}).status_code == 200
+        assert eventually(lambda: http.post("/jobs", json=held).status_code == 201)
+
+
 def test_with_arrays(http: httpx.Client) -> None:
     held = {"command": "true", "held": True}
     assert http.post("/jobs", json={**held, "array": 51}).status_code == 422
@@ -172,6 +240,7 @@ async def test_with_requests_it_does_not_wait_for(tmp_path: Path) -> None:
     "text",
     [
         '[database]\nurl = "postgresql://danlu:pw@db.lab/danlu"\n',
+        '[database]\nurl = "postgresql://danlu@db.lab/danlu?sslmode=require&password=pw"\n',
         '[registries."reg.lab"]\nuser = "lab"\npassword = "pw"\n',
     ],
 )

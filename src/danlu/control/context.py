@@ -16,6 +16,7 @@ from danlu.control.engines import Engines
 from danlu.control.learning import Learning
 from danlu.control.ledger import Ledger
 from danlu.control.live_job import LiveJob
+from danlu.control.live_jobs import LiveJobs
 from danlu.control.notifier import Notifier
 from danlu.control.queue import Queue
 from danlu.control.rulebook import Rulebook
@@ -46,7 +47,7 @@ class Context:
     queue: Queue = field(default_factory=Queue)
     learning: Learning = field(default_factory=Learning)
     notifier: Notifier = field(default_factory=Notifier)
-    jobs: dict[str, LiveJob] = field(default_factory=dict)  # by job id
+    jobs: LiveJobs = field(default_factory=LiveJobs)
     attempts: dict[str, LiveJob] = field(default_factory=dict)  # by attempt id
     workers: Workers = field(default_factory=Workers)
     wake: asyncio.Event = field(default_factory=asyncio.Event)

@@ -251,7 +251,7 @@ class Controller:
 
     def _gone(self, job: LiveJob) -> None:
         context = self.context
-        context.jobs.pop(job.id, None)
+        context.jobs.remove(job.id)
         context.queue.undepend(job.id)
         self.dependencies.changed(job)
         context.notifier.post(job.id)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from danlu.access import rules
@@ -42,6 +44,7 @@ from danlu.store import jobs as job_store
 from danlu.store.errors import StoreFull
 from danlu.store.rows import JobRow
 from danlu.store.secrets import list_secrets
+from danlu.store.tx import Tx
 
 MOST_LISTED = 20
 _QUOTAS = (CauseKind.QUOTA_USER, CauseKind.QUOTA_GROUP)
@@ -56,10 +59,22 @@ async def present() -> bool:
     return False
 
 
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """Secrets that come with the jobs, and are stored in the same commit or not at all."""
+
+    names: Collection[str] = ()
+    keep: Callable[[Tx], None] = lambda tx: None
+
+
+NOTHING = Brought()
+
+
 class Submitter:
     def __init__(self, controller: Controller, lookup: Lookup) -> None:
         self._controller = controller
         self._lookup = lookup
+        self._coming: Counter[str] = Counter()  # jobs being submitted, by owner
 
     async def submit(
         self,
@@ -67,6 +82,7 @@ class Submitter:
         who: Principal,
         address: str = "",
         gone: Gone = present,
+        brought: Brought = NOTHING,
     ) -> tuple[list[JobRow], bool]:
         """Submits all or none. Known ids return the existing jobs and False (nothing is new).
 
@@ -74,16 +90,22 @@ class Submitter:
         """
         count = _count(requests)
         if count == 1:
-            return await self._submit(requests, who, address)
+            return await self._submit(requests, who, address, brought)
         self._check_request(requests, count)
         async with self._controller.context.workers.turn(who.name, patient=True):
             if await gone():
                 raise _nobody_waits()
-            self._check_user(who.name, count)
-            return await self._submit(requests, who, address)
+            return await self._submit(requests, who, address, brought)
 
     async def _submit(
-        self, requests: Sequence[Submission], who: Principal, address: str
+        self, requests: Sequence[Submission], who: Principal, address: str, brought: Brought
+    ) -> tuple[list[JobRow], bool]:
+        await self._check_user(who.name, requests)
+        with self._announced(who.name, _count(requests)):
+            return await self._accept(requests, who, address, brought)
+
+    async def _accept(
+        self, requests: Sequence[Submission], who: Principal, address: str, brought: Brought
     ) -> tuple[list[JobRow], bool]:
         owner = who.name
         await self._check_disk(requests)
@@ -93,7 +115,7 @@ class Submitter:
         at = now()
         for number, request in enumerate(requests, 1):
             spec = await self._resolve(request.spec, who, number, len(requests))
-            await self._check(spec, who, number, len(requests))
+            await self._check(spec, who, number, len(requests), brought.names)
             shapes = self._shapes(spec)
             for row in _rows(spec, request.id or uuid7(), owner, at):
                 rows.append(row)
@@ -101,7 +123,7 @@ class Submitter:
                     origins[row.id] = request.origin
                 # If an id occurs twice in one request, the first one is stored.
                 actives.setdefault(row.id, LiveJob(row, spec, shapes))
-        stored = await self._store(rows, actives, owner, address, origins)
+        stored = await self._store(rows, actives, owner, address, origins, brought)
         fresh = [row for row, new in stored if new]
         shown = [replace(row) for row, _ in stored]
         self._controller.enqueue(fresh, [actives[row.id] for row in fresh])
@@ -114,6 +136,7 @@ class Submitter:
         owner: str,
         address: str,
         origins: Origins,
+        brought: Brought,
     ) -> list[job_store.Inserted]:
         """Writes them, along with the start of jobs that can start at once."""
         controller = self._controller
@@ -124,7 +147,12 @@ class Submitter:
                     break
                 begun.append(job)
             attempts = {job.id: job.attempt for job in begun if job.attempt is not None}
-            op = records.submitted(rows, owner, attempts, address, origins)
+            submitted = records.submitted(rows, owner, attempts, address, origins)
+
+            def op(tx: Tx) -> list[job_store.Inserted]:
+                brought.keep(tx)
+                return submitted(tx)
+
             stored = await controller.context.store.write(op)
         except BaseException:
             for job in begun:
@@ -136,11 +164,17 @@ class Submitter:
         return stored
 
     async def preview(
-        self, request: Submission, who: Principal, number: int, of: int, turn: Turn
+        self,
+        request: Submission,
+        who: Principal,
+        number: int,
+        of: int,
+        turn: Turn,
+        brought: Collection[str] = (),
     ) -> Explanation:
         """Dry run: what would happen to it now, without queueing anything."""
         spec = await self._resolve(request.spec, who, number, of)
-        await self._check(spec, who, number, of)
+        await self._check(spec, who, number, of, brought)
         owner = who.name
         snapshot = self._controller.snapshot()
         last = max((job.seq for job in snapshot.waiting), default=0)
@@ -169,11 +203,14 @@ class Submitter:
                 ),
             )
 
-    def _check_user(self, owner: str, count: int) -> None:
+    async def _check_user(self, owner: str, requests: Sequence[Submission]) -> None:
         context = self._controller.context
         limits = context.settings.limits
-        mine = sum(job.row.owner == owner for job in context.jobs.values())
-        if mine + count > limits.jobs:
+        count = _count(requests)
+        if context.jobs.count(owner) + self._coming[owner] + count > limits.jobs:
+            count = _count(await self._unknown(requests))
+        mine = context.jobs.count(owner) + self._coming[owner]
+        if count and mine + count > limits.jobs:
             raise Unfit(
                 "jobs",
                 Text(
@@ -182,6 +219,26 @@ class Submitter:
                     f"你有 {mine} 个未结束的任务；再加 {count} 个会超过上限 {limits.jobs}",
                 ),
             )
+
+    async def _unknown(self, requests: Sequence[Submission]) -> list[Submission]:
+        """Without those that were sent before."""
+        ids = [request.id for request in requests if request.id is not None]
+        if not ids:
+            return list(requests)
+        store = self._controller.context.store
+        known = await store.read(lambda tx: job_store.get_jobs(tx, ids))
+        return [request for request in requests if request.id not in known]
+
+    @contextmanager
+    def _announced(self, owner: str, count: int) -> Iterator[None]:
+        """Counts jobs that are on their way, so that requests sent together share the limit."""
+        self._coming[owner] += count
+        try:
+            yield
+        finally:
+            self._coming[owner] -= count
+            if not self._coming[owner]:
+                del self._coming[owner]
 
     async def _unmet(self, spec: JobSpec) -> Cause | None:
         """The first job it would wait for."""
@@ -232,12 +289,14 @@ class Submitter:
         jobs = self._controller.context.jobs.values()
         return [job.id for job in jobs if job.row.name == name and job.row.owner == owner]
 
-    async def _check(self, spec: JobSpec, who: Principal, number: int, of: int) -> None:
+    async def _check(
+        self, spec: JobSpec, who: Principal, number: int, of: int, brought: Collection[str]
+    ) -> None:
         """Checks against this installation: groups, volumes, runtimes and nodes."""
         findings = [
             *self._group(spec, who),
             *await self._volumes(spec, who.name),
-            *await self._secrets(spec, who.name),
+            *await self._secrets(spec, who.name, brought),
             *self._images(spec),
             *self._queue(spec),
             *self._nodes(spec),
@@ -276,9 +335,9 @@ class Submitter:
         nodes = [node.name for node in context.ledger.nodes()]
         return findings + context.volumes.findings(spec, person, nodes)
 
-    async def _secrets(self, spec: JobSpec, owner: str) -> list[Finding]:
+    async def _secrets(self, spec: JobSpec, owner: str, brought: Collection[str]) -> list[Finding]:
         """Reports a typo now instead of when the job is due to start."""
-        names = secret_names(spec)
+        names = secret_names(spec).difference(brought)
         if not names:
             return []
         known = await self._controller.context.store.read(lambda tx: list_secrets(tx, owner))

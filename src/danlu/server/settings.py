@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from danlu.access.identities import Uids
 from danlu.access.signup import WAYS
@@ -47,6 +47,7 @@ Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 _MOST_GPUS = 4096  # GPUs of one model on one node
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?\.?")
 _LIMITS = tuple(each.name for each in fields(Limits))
+_PASSWORDS = frozenset({"password", "sslpassword"})
 _SERVER = (
     "listen",
     "tls_cert",
@@ -150,7 +151,7 @@ def _check_private(path: Path, config: ServerConfig) -> None:
     """A password that everybody on the machine can read is none."""
     registries = [each for engine in config.engines for each in engine.containers.registries]
     secret = [f"registries.{each.host}" for each in registries if each.password]
-    if config.database and urlsplit(config.database).password:
+    if config.database and _has_password(config.database):
         secret.insert(0, "database.url")
     if secret and path.stat().st_mode & stat.S_IROTH:
         raise ConfigError(
@@ -160,6 +161,12 @@ def _check_private(path: Path, config: ServerConfig) -> None:
                 f"{path} 中有密码（{secret[0]}），而本机所有用户都能读取。请执行：chmod 600 {path}",
             )
         )
+
+
+def _has_password(url: str) -> bool:
+    """PostgreSQL takes it in the query too, and one for the key of a client certificate."""
+    parts = urlsplit(url)
+    return bool(parts.password) or not _PASSWORDS.isdisjoint(parse_qs(parts.query))
 
 
 class Reader(Values):

@@ -10,6 +10,7 @@ from danlu.access.principal import Principal
 from danlu.control.controller import Controller
 from danlu.control.life import Stage
 from danlu.control.lookup import Lookup
+from danlu.services.names import Hide, Names, ended_for
 from danlu.spec.states import State
 from danlu.spec.text import Text
 from danlu.store.rows import JobRow
@@ -18,16 +19,18 @@ _BEFORE = frozenset({State.QUEUED, State.STARTING})
 
 
 class Found:
-    def __init__(self, controller: Controller, lookup: Lookup) -> None:
+    def __init__(self, controller: Controller, lookup: Lookup, names: Names) -> None:
         self._context = controller.context
         self._lookup = lookup
+        self._names = names
 
     async def several(self, who: Principal, ref: str) -> list[JobRow]:
         """The visible jobs a reference names. Raises NotThere, Clash."""
         rows = await self._lookup.jobs(ref, who)
         if not rows:
             raise await self._not_found(who, ref)
-        return [self.as_it_is(row) for row in rows]
+        hide = self._names.hidden_from(who)
+        return [self.as_it_is(row, hide) for row in rows]
 
     async def _not_found(self, who: Principal, ref: str) -> NotThere | Clash:
         shown = ref.replace("~", "/")[:100]
@@ -66,8 +69,9 @@ class Found:
         job = self._context.jobs.get(job_id)
         return None if job is None else self._context.engines.unknown_since(job)
 
-    def as_it_is(self, row: JobRow) -> JobRow:
+    def as_it_is(self, row: JobRow, hide: Hide | None) -> JobRow:
         """The row with the state the engine reported, which reaches the database a moment later."""
+        row = ended_for(row, hide)
         job = self._context.jobs.get(row.id)
         if row.state not in _BEFORE or job is None or job.stage is not Stage.RUNNING:
             return row

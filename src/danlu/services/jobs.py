@@ -20,7 +20,7 @@ from danlu.control.submit import Submitter
 from danlu.control.words import unknown_words
 from danlu.sched.api import Explanation
 from danlu.services.found import Found
-from danlu.services.names import Names, without_names
+from danlu.services.names import Names, ended_for, told, without_names
 from danlu.spec.codec import from_values
 from danlu.spec.complete import Submission
 from danlu.spec.defaults import Defaults
@@ -75,7 +75,8 @@ class Jobs:
 
     async def show(self, who: Principal, ref: str) -> Detail:
         row = await self._found.one(who, ref)
-        attempts = await self._lookup.attempts(row.id)
+        hide = self._names.hidden_from(who)
+        attempts = [ended_for(each, hide) for each in await self._lookup.attempts(row.id)]
         doing, unknown = self._doing(row.id), self._found.unknown_since(row.id)
         return Detail(row, from_values(row.spec), attempts, doing, unknown)
 
@@ -87,34 +88,40 @@ class Jobs:
         The last value is the time since when its state is unknown, if it is.
         """
         row = await self._found.one(who, ref)
+        hide = self._names.hidden_from(who)
         notifier = self._context.notifier
         deadline = time.monotonic() + longest
         while not row.state.final:
             waiter = notifier.subscribe(row.id)
             fresh = await self._lookup.job(row.id)
-            row = self._found.as_it_is(fresh or row)
+            row = self._found.as_it_is(fresh or row, hide)
             left = deadline - time.monotonic()
             if row.state.final or left <= 0:
                 notifier.unsubscribe(row.id, waiter)
                 break
             await notifier.wait(row.id, waiter, left)
-        return row, await self._lookup.latest_attempt(row), self._found.unknown_since(row.id)
+        latest = await self._lookup.latest_attempt(row)
+        shown = None if latest is None else ended_for(latest, hide)
+        return row, shown, self._found.unknown_since(row.id)
 
     async def why(self, who: Principal, ref: str) -> Reasons:
         row = await self._found.one(who, ref)
         job = self._context.jobs.get(row.id)
         waits = job is not None and (job.waiting is not None or job.pending)
         explanation = self._controller.planner.explain(row.id) if waits else None
+        hide = self._names.hidden_from(who)
         if explanation is not None:
-            explanation = without_names(explanation, self._names.hidden_from(who))
-        last = job.last if job is not None else None
+            explanation = without_names(explanation, hide)
+        last = ended_for(job.last, hide) if job is not None and job.last is not None else None
         return Reasons(row, explanation, self._doing(row.id), last)
 
     async def events(self, who: Principal, ref: str, after: int, limit: int) -> list[EventRow]:
         row = await self._found.one(who, ref)
-        return await self._context.store.read(
+        found = await self._context.store.read(
             lambda tx: event_store.events_of(tx, row.id, after, limit)
         )
+        hide = self._names.hidden_from(who)
+        return [told(event, hide) for event in found]
 
     async def spec(self, who: Principal, ref: str) -> JobSpec:
         """A spec that submits this job again."""

@@ -13,6 +13,7 @@ from danlu.access.errors import Unfit
 from danlu.access.principal import Principal
 from danlu.control.controller import Controller
 from danlu.services.found import Found
+from danlu.services.names import Hide, Names, ended_for
 from danlu.spec.states import State
 from danlu.spec.text import Text
 from danlu.store import listing
@@ -52,9 +53,10 @@ class Page:
 
 
 class Listing:
-    def __init__(self, controller: Controller, found: Found) -> None:
+    def __init__(self, controller: Controller, found: Found, names: Names) -> None:
         self._context = controller.context
         self._found = found
+        self._names = names
 
     async def page(
         self,
@@ -100,23 +102,25 @@ class Listing:
         rows, counted = await self._context.store.read(look)
         more = len(rows) > limit
         rows = rows[:limit]
+        hide = self._names.hidden_from(who)
         return Page(
-            [self._entry(*each) for each in rows],
+            [self._entry(row, whole, hide) for row, whole in rows],
             _mark(*rows[-1], order) if more else None,
             counted,
         )
 
-    def _entry(self, row: JobRow, whole: Whole | None) -> Entry:
+    def _entry(self, row: JobRow, whole: Whole | None, hide: Hide | None) -> Entry:
         return Entry(
-            self._found.as_it_is(row),
-            self._latest_attempt(row),
+            self._found.as_it_is(row, hide),
+            self._latest_attempt(row, hide),
             self._found.unknown_since(row.id),
             None if whole is None else whole.states,
         )
 
-    def _latest_attempt(self, row: JobRow) -> AttemptRow | None:
+    def _latest_attempt(self, row: JobRow, hide: Hide | None) -> AttemptRow | None:
         job = self._context.jobs.get(row.id)
-        return (job.attempt or job.last) if job is not None else None
+        latest = (job.attempt or job.last) if job is not None else None
+        return None if latest is None else ended_for(latest, hide)
 
 
 def _alone(rows: list[JobRow]) -> list[tuple[JobRow, Whole | None]]:

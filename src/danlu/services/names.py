@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any, TypeVar
 
 from danlu.access import rules
 from danlu.access.principal import Principal
 from danlu.control.context import Context
 from danlu.sched.api import Cause, Eta, Explanation, Holder, Suggestion, Waiting
+from danlu.spec.states import Reason
+from danlu.store.rows import AttemptRow, EventRow, JobRow
 
 HIDDEN = "***"
 """In place of the name of a job or its owner; it stands in sentences of both languages."""
 
 Hide = Callable[[str], bool]
+_FOR_OTHERS = frozenset({Reason.PREEMPTED, Reason.MOVED})
 
 
 class Names:
@@ -52,6 +56,33 @@ def without_names(found: Explanation, hide: Hide | None) -> Explanation:
 
 def unnamed(job: Waiting, hide: Hide) -> Waiting:
     return replace(job, ref=HIDDEN, owner=HIDDEN, name=HIDDEN) if hide(job.ref) else job
+
+
+Told = TypeVar("Told", JobRow, AttemptRow)
+
+
+def ended_for(row: Told, hide: Hide | None) -> Told:
+    """Without the name of the job that it was ended for."""
+    if hide is None or row.reason not in _FOR_OTHERS:
+        return row
+    return replace(row, detail=_detail(row.detail, hide))
+
+
+def told(event: EventRow, hide: Hide | None) -> EventRow:
+    """The same for what happened to it."""
+    data = event.data
+    if hide is None or not (_FOR_OTHERS & {data.get("why"), data.get("reason")}):
+        return event
+    found = {**data}
+    if isinstance(ref := data.get("for"), str):
+        found["for"] = _ref(ref, hide)
+    if isinstance(detail := data.get("detail"), dict):
+        found["detail"] = _detail(detail, hide)
+    return replace(event, data=found)
+
+
+def _detail(detail: Mapping[str, Any], hide: Hide) -> dict[str, Any]:
+    return {**detail, "detail": _ref(str(detail.get("detail", "")), hide)}
 
 
 def _ref(ref: str, hide: Hide) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from danlu.access.audit import note
 from danlu.access.errors import Crowded, NotThere, Unfit
 from danlu.access.principal import Asker, Principal
@@ -30,14 +32,7 @@ class Secrets:
                 ),
             )
 
-        def op(tx: Tx) -> None:
-            mine = secret_store.list_secrets(tx, asks.name)
-            if name not in mine and len(mine) >= self._most:
-                raise Crowded(self._most, Text("secrets", "密钥"))
-            secret_store.put_secret(tx, asks.name, name, value)
-            note(tx, asks, "secret.set", name)
-
-        await self._store.write(op)
+        await self._store.write(lambda tx: keep(tx, asks, {name: value}, self._most))
 
     async def delete(self, asks: Asker, name: str) -> None:
         """Jobs that start later no longer get it."""
@@ -50,3 +45,13 @@ class Secrets:
 
         if not await self._store.write(op):
             raise NotThere(Text(f"secret {name}", f"密钥 {name}"))
+
+
+def keep(tx: Tx, asks: Asker, secrets: Mapping[str, str], most: int) -> None:
+    """Stores them all, or raises Crowded."""
+    mine = secret_store.list_secrets(tx, asks.name)
+    if len({*mine, *secrets}) > max(most, len(mine)):
+        raise Crowded(most, Text("secrets", "密钥"))
+    for name, value in secrets.items():
+        secret_store.put_secret(tx, asks.name, name, value)
+        note(tx, asks, "secret.set", name)

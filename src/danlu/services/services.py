@@ -91,7 +91,7 @@ def services(
     lookup = Lookup(context.store)
     submitter = Submitter(controller, lookup)
     names = Names(context)
-    found, cluster = Found(controller, lookup), Cluster(controller, names)
+    found, cluster = Found(controller, lookup, names), Cluster(controller, names)
     jobs = Jobs(controller, lookup, found, submitter, names)
     return Services(
         gate=gate,
@@ -107,10 +107,10 @@ def services(
         audit=Audit(context.store, gate),
         jobs=jobs,
         submitting=Submitting(controller, submitter, names),
-        listing=Listing(controller, found),
+        listing=Listing(controller, found, names),
         logs=JobLogs(controller, found, Logs(context, lookup), gate),
         tasks=Tasks(controller, found, gate),
-        stream=Stream(Feed(context), cluster, context.settings.limits.streams),
+        stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),
         cluster=cluster,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from danlu.access import rules
 from danlu.access.principal import Principal
 from danlu.control.feed import Feed
 from danlu.services.cluster import Cluster, Node
 from danlu.services.gpu_usage import Wave
+from danlu.services.names import Names, told
 from danlu.services.slots import Slot, Slots
 from danlu.spec.text import Text
 from danlu.store.errors import StoreError
@@ -56,9 +57,10 @@ class News:
 
 
 class Stream:
-    def __init__(self, feed: Feed, cluster: Cluster, most: int) -> None:
+    def __init__(self, feed: Feed, cluster: Cluster, most: int, names: Names) -> None:
         self._feed = feed
         self._cluster = cluster
+        self._names = names
         self._board: dict[str, Node] = {}
         self._board_of = (-1, 0.0)
         self._slots = Slots(most, Text("open event streams", "打开的事件流"))
@@ -112,7 +114,9 @@ class Stream:
 
     async def _next(self, wanted: Wanted, who: Principal, seq: int) -> tuple[list[Happening], int]:
         news = await self._feed.after(seq, tuple(wanted.job_ids or ()))
-        return [each for each in news.happenings if _goes(each, wanted, who)], news.upto
+        hide = self._names.hidden_from(who)
+        found = [each for each in news.happenings if _goes(each, wanted, who)]
+        return [replace(each, event=told(each.event, hide)) for each in found], news.upto
 
     def _node_news(self, who: Principal, shown: dict[str, Node]) -> NodeNews | None:
         """Changed nodes, and the names of removed ones."""

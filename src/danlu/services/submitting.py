@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from danlu.access.audit import note
 from danlu.access.errors import Unfit
 from danlu.access.principal import Asker, Principal
 from danlu.control.controller import Controller
-from danlu.control.submit import Gone, Submitter, present
+from danlu.control.submit import NOTHING, Brought, Gone, Submitter, present
 from danlu.control.workers import SECONDS
 from danlu.engines.api import NodeInfo
 from danlu.sched.api import Explanation
 from danlu.services.names import Names, without_names
+from danlu.services.secrets import keep
 from danlu.spec.complete import read_submissions
 from danlu.spec.dialects import (
     Converted,
@@ -32,9 +32,7 @@ from danlu.spec.errors import Problem, SpecError
 from danlu.spec.job import JobSpec
 from danlu.spec.text import Text
 from danlu.spec.ties import HOST_FOLDER
-from danlu.store import secrets as secret_store
 from danlu.store.rows import JobRow
-from danlu.store.tx import Tx
 
 Values = dict[str, Any]
 T = TypeVar("T")
@@ -112,9 +110,8 @@ class Submitting:
     async def submit(self, asks: Asker, file: File, gone: Gone = present) -> Queued:
         """Submits all jobs of the file or none. A job with an `id` can be sent again safely."""
         asked = await self._read(asks.who, file)
-        if asked.secrets:
-            await self._keep_secrets(asks, asked.secrets)
-        rows, new = await self._submitter.submit(asked.jobs, asks.who, asks.address, gone)
+        brought = self._brought(asks, asked.secrets)
+        rows, new = await self._submitter.submit(asked.jobs, asks.who, asks.address, gone, brought)
         return Queued(rows, new, _values(asked.notes))
 
     async def dry_run(self, who: Principal, file: File) -> tuple[list[Preview], list[Values]]:
@@ -127,7 +124,9 @@ class Submitting:
             for number, job in enumerate(asked.jobs, 1):
                 if turn.over:
                     raise _too_long(len(previews), count)
-                verdict = await self._submitter.preview(job, who, number, count, turn)
+                verdict = await self._submitter.preview(
+                    job, who, number, count, turn, asked.secrets
+                )
                 previews.append(Preview(job.spec, without_names(verdict, hide)))
         return previews, _values(asked.notes)
 
@@ -195,15 +194,12 @@ class Submitting:
             frozenset(label for node in nodes for label in node.labels),
         )
 
-    async def _keep_secrets(self, asks: Asker, secrets: Mapping[str, str]) -> None:
-        """Stores secrets found in a file as secrets of its submitter."""
-
-        def op(tx: Tx) -> None:
-            for name, value in secrets.items():
-                secret_store.put_secret(tx, asks.name, name, value)
-                note(tx, asks, "secret.set", name)
-
-        await self._context.store.write(op)
+    def _brought(self, asks: Asker, secrets: Mapping[str, str]) -> Brought:
+        """Secrets found in a file become secrets of its submitter, once its jobs are accepted."""
+        if not secrets:
+            return NOTHING
+        most = self._context.settings.limits.secrets
+        return Brought(secrets.keys(), lambda tx: keep(tx, asks, secrets, most))
 
 
 def _values(notes: Sequence[Note]) -> list[Values]:

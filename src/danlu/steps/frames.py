@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,11 +28,13 @@ def receive(link: socket.socket) -> tuple[int, int, bytes] | None:
     return None if data is None else (kind, task, data)
 
 
-def exactly(link: socket.socket, size: int) -> bytes | None:
-    """None: the other side is gone, or too slow."""
+def exactly(link: socket.socket, size: int, until: float | None = None) -> bytes | None:
+    """None: the other side is gone, or too slow. `until`: for all of it, by the monotonic clock."""
     pieces = []
     while size:
         try:
+            if until is not None:
+                link.settimeout(max(until - time.monotonic(), 0.001))
             piece = link.recv(min(size, 1 << 16))
         except OSError:
             return None

@@ -12,7 +12,7 @@ import subprocess
 import threading
 
 from danlu.steps import frames
-from danlu.steps.greeting import PATIENCE, welcome
+from danlu.steps.greeting import welcome
 from danlu.steps.rendezvous import announce
 
 TYPE_CHECKING = False
@@ -43,29 +43,80 @@ def node(words: list[str]) -> int:
             door.bind((host, port))
         except OSError:
             door.bind((host, 0))
-        door.listen(64)
+        door.listen(1024)
         key = secrets.token_hex(32)
         announce(index, f"{host}:{door.getsockname()[1]}", key)
         print(f"node {index} ({os.environ.get('DANLU_NODE', '')}) waits for srun", flush=True)
-        waiting = threading.BoundedSemaphore(_MOST_STRANGERS)
+        strangers = Strangers()
         while True:
             link, _ = door.accept()
-            if not waiting.acquire(timeout=PATIENCE):
-                link.close()  # too many silent clients: their connections time out
-                continue
-            threading.Thread(target=_serve, args=(link, key, waiting), daemon=True).start()
+            strangers.add(link)
+            threading.Thread(target=_serve, args=(link, key, strangers), daemon=True).start()
 
 
-def _serve(link: socket.socket, key: str, waiting: threading.BoundedSemaphore) -> None:
+class Strangers:
+    """Links that have not shown the key. The oldest makes room: whoever knows it is quick."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._links: dict[socket.socket, None] = {}
+
+    def add(self, link: socket.socket) -> None:
+        with self._lock:
+            if len(self._links) >= _MOST_STRANGERS:
+                oldest = next(iter(self._links))
+                del self._links[oldest]
+                with contextlib.suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)  # its thread closes it
+            self._links[link] = None
+
+    def remove(self, link: socket.socket) -> bool:
+        """False: it had to make room."""
+        with self._lock:
+            return self._links.pop(link, self) is None
+
+
+def _serve(link: socket.socket, key: str, strangers: Strangers) -> None:
     with link:
         try:
-            known = welcome(link, key)
+            known = welcome(link, key, lambda: strangers.remove(link))
         finally:
-            waiting.release()
-        first = frames.receive(link) if known else None
-        if first is None or first[0] != frames.ORDER:
-            return
-        Part(link, json.loads(first[2])["tasks"]).run()
+            strangers.remove(link)
+        if known:
+            obey(link)
+
+
+def obey(link: socket.socket) -> None:
+    """Runs what the first frame orders. Anything else ends the connection."""
+    first = frames.receive(link)
+    tasks = _tasks(first[2]) if first is not None and first[0] == frames.ORDER else None
+    if tasks is not None:
+        Part(link, tasks).run()
+
+
+def _tasks(order: bytes) -> list[dict[str, Any]] | None:
+    """None: this is no order."""
+    try:
+        tasks = json.loads(order)["tasks"]
+        fits = all(_fits(task) for task in tasks)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return tasks if fits and isinstance(tasks, list) else None
+
+
+def _fits(task: dict[str, Any]) -> bool:
+    words, folder, gpus = task["words"], task["folder"], task.get("gpus")
+    pairs = [pair for env in (task["env"], task["own"]) for pair in env.items()]
+    names = [name for name, _ in pairs]
+    texts = [folder, *words, *(text for pair in pairs for text in pair)]
+    return (
+        isinstance(words, list)
+        and bool(words)
+        and all(isinstance(text, str) and "\0" not in text for text in texts)
+        and all(name and "=" not in name for name in names)
+        and all(type(task[key]) is int and 0 <= task[key] < 1 << 32 for key in ("task", "local"))
+        and (gpus is None or type(gpus) is int)
+    )
 
 
 class Part:
@@ -102,8 +153,10 @@ class Part:
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
-        except OSError as error:
-            self._say(frames.ERR, number, f"{task['words'][0]}: {error.strerror}\n".encode())
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            text = f"{task['words'][0]}: {why}\n"
+            self._say(frames.ERR, number, text.encode(errors="replace"))
             self._say(frames.EXIT, number, b"127")
             return
         self._children[number] = child
@@ -138,7 +191,7 @@ class Part:
             if frame is None:
                 self._signal(signal.SIGKILL)
                 return
-            if frame[0] == frames.SIGNAL:
+            if frame[0] == frames.SIGNAL and frame[2].isdigit() and len(frame[2]) < 3:
                 self._signal(int(frame[2]))
 
     def _signal(self, number: int) -> None:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 from danlu.steps import frames, warning
 from danlu.steps.greeting import greet
@@ -18,7 +19,7 @@ from danlu.steps.main import Trouble
 from danlu.steps.node import bound
 from danlu.steps.options import Options, read
 from danlu.steps.programs import Programs
-from danlu.steps.rendezvous import find
+from danlu.steps.rendezvous import PATIENCE, find
 from danlu.steps.sinks import Sinks
 from danlu.steps.times import seconds
 
@@ -129,10 +130,7 @@ class Step:
     # -- on the others --------------------------------------------------------------------------
 
     def _send(self, node: int, tasks: list[tuple[int, int, int]]) -> None:
-        host, port, key = find(node)
-        link = socket.create_connection((host, port), timeout=30)
-        if not greet(link, key):
-            raise Trouble(f"node {node} of this job failed authentication at {host}:{port}")
+        link = _reach(node)
         self._links.append(link)
         order: dict[str, Any] = {"tasks": []}
         for number, place, local in tasks:
@@ -205,6 +203,20 @@ class Step:
         if not self._options.has("quiet"):
             sys.stderr.write(f"srun: error: {text}\n")
             sys.stderr.flush()
+
+
+def _reach(node: int) -> socket.socket:
+    """A link to a node that knows the key. A node with many callers may turn some away."""
+    host, port, key = find(node)
+    end = time.monotonic() + PATIENCE
+    while True:
+        link = socket.create_connection((host, port), timeout=30)
+        if greet(link, key):
+            return link
+        link.close()
+        if time.monotonic() > end:
+            raise Trouble(f"node {node} of this job failed authentication at {host}:{port}")
+        time.sleep(0.1)
 
 
 def _environment(options: Options, layout: Layout) -> dict[str, str]:
