@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from danlu.engines.api import TaskRef, Tty
+from danlu.engines.api import Run, TaskRef, Tty
 from danlu.spec.job import Stdin
 from tests.engines.conformance.talking import heard
 from tests.engines.conftest import engine_of
@@ -32,7 +32,7 @@ async def all_that_a_keeper_does(attacker: Attacker, stdin: Stdin) -> None:
     attempt = await harness.begin(shell("echo ready; exec sleep 1000"), **launched)
     await harness.printed(attempt, b"ready")
     for tty in (None, Tty()):
-        talk = await harness.engine.exec(TaskRef(attempt, 0, JOB), ["id", "-u"], tty)
+        talk = await harness.engine.exec(TaskRef(attempt, 0, JOB), Run(("id", "-u"), tty))
         assert str(EVE.uid).encode() in await heard(talk)
     await harness.stop(attempt, 0)
 

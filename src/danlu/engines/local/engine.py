@@ -11,31 +11,33 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 from danlu.engines.api import (
     NOTHING,
     Disk,
     Duplex,
+    Endpoint,
     GpuInfo,
     ImageProgress,
     Inventory,
     Launch,
+    Listener,
     LogFile,
     NodeInfo,
     Observation,
     Placer,
     Plan,
     Refused,
+    Run,
     Seen,
     TaskRef,
-    Tty,
     Unreachable,
     UsageReport,
 )
-from danlu.engines.local import gpu_nodes, gpus, leftovers
+from danlu.engines.local import duplex, gpu_nodes, gpus, leftovers
 from danlu.engines.local.attempts import Attempt, Task, read_claim
 from danlu.engines.local.check import Abilities, abilities_of
 from danlu.engines.local.config import (
@@ -47,7 +49,6 @@ from danlu.engines.local.config import (
 )
 from danlu.engines.local.container.runtimes import Search
 from danlu.engines.local.container.service import Containers
-from danlu.engines.local.duplex import to_keeper, to_port
 from danlu.engines.local.keeper import cgroup, frames, linux, record
 from danlu.engines.local.launching import Launcher
 from danlu.engines.local.link import SpawnerClient
@@ -62,6 +63,7 @@ from danlu.spec.text import Text
 from danlu.spec.ties import KEPT_BY_THE_SYSTEM, OPEN_ALL_THE_SAME
 
 _TALK_PATIENCE = 2.0  # seconds until a new keeper must be listening
+_Reached = TypeVar("_Reached")
 _STOP_PATIENCE = 20.0  # seconds beyond the grace period before the keeper itself is killed
 _LAST_MOMENTS = 30  # hundredths of a second for idle keepers to exit
 
@@ -365,27 +367,31 @@ class LocalEngine:
     # -- connections --------------------------------------------------------------------------
 
     async def attach(self, task: TaskRef) -> Duplex:
-        return await self._talk(task, frames.ATTACH, {})
+        return await self._reach(task, lambda to: duplex.to_keeper(*to, frames.ATTACH, {}))
 
-    async def exec(self, task: TaskRef, argv: Sequence[str], tty: Tty | None) -> Duplex:
-        if not argv:
+    async def exec(self, task: TaskRef, run: Run) -> Duplex:
+        if not run.words:
             raise Refused("exec needs a command")
+        tty = run.tty
         size = None if tty is None else {"rows": tty.rows, "cols": tty.cols, "term": tty.term}
-        return await self._talk(task, frames.EXEC, {"argv": list(argv), "tty": size})
+        ask = {"argv": run.words, "tty": size, "env": dict(run.env), "cwd": run.cwd}
+        return await self._reach(task, lambda to: duplex.to_keeper(*to, frames.EXEC, ask))
 
-    async def connect(self, task: TaskRef, port: int) -> Duplex:
-        attempt = self._launcher.known(task.attempt_id)
-        if attempt is None or attempt.tasks[task.task].ended:
-            raise Refused(f"task {task.task} is not running")
-        address = self._planning().addresses.get(attempt.tasks[task.task].node, "127.0.0.1")
-        return await to_port(address, port)
+    async def connect(self, task: TaskRef, to: Endpoint) -> Duplex:
+        return await self._reach(task, lambda keeper: duplex.connect(*keeper, to))
 
-    async def _talk(self, task: TaskRef, kind: bytes, ask: dict[str, Any]) -> Duplex:
+    async def listen(self, task: TaskRef, at: Endpoint) -> Listener:
+        return await self._reach(task, lambda keeper: duplex.listen(*keeper, at))
+
+    async def _reach(
+        self, task: TaskRef, call: Callable[[tuple[str, int]], Awaitable[_Reached]]
+    ) -> _Reached:
+        """Calls the task's keeper, which may not listen yet."""
         limit = time.monotonic() + _TALK_PATIENCE
         while True:
             try:
-                return await to_keeper(f"{self._run}/{task.attempt_id}", task.task, kind, ask)
-            except Refused:
+                return await call((f"{self._run}/{task.attempt_id}", task.task))
+            except duplex.NoKeeper:
                 attempt = self._launcher.known(task.attempt_id)
                 ended = attempt is None or attempt.tasks[task.task].ended
                 if ended or time.monotonic() > limit:

@@ -158,6 +158,10 @@ class Starter:
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in stdio]
         for target, fd in enumerate(high):
             os.dup2(fd, target)
+        self.become()
+
+    def become(self) -> None:
+        """This process is the task's user from here on, and counted with the task."""
         if self._group is not None:
             self._group.enter()
         os.umask(self._task["umask"])

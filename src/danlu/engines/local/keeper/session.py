@@ -6,6 +6,7 @@ task's own, even after a server restart.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _PIECE = 64 * 1024
 _PENDING_LIMIT = 256 * 1024
+_SIGNALS = frozenset(int(number) for number in signal.valid_signals())
 
 
 class Ask:
@@ -43,13 +45,14 @@ def serve(ask: Ask, task: dict[str, Any], group: cgroup.Group | None, terminals:
     try:
         Session(ask, task, group, terminals).run()
     except command.CannotRun as error:
-        answer = _answer(error.code, error.values(), bool(ask.values.get("tty")))
+        answer = _answer(error.code, 0, error.values(), bool(ask.values.get("tty")))
         ask.conn.sendall(frames.pack(frames.EXIT, answer))
 
 
-def _answer(code: int, failure: dict[str, Any] | None, tty: bool) -> bytes:
+def _answer(code: int, number: int, failure: dict[str, Any] | None, tty: bool) -> bytes:
     error = command.sentence(failure["hint"], failure["detail"]) if failure else ""
-    return json.dumps({"code": code, "error": error and error + "\r" * tty}).encode()
+    answer = {"code": code, "signal": number or None, "error": error and error + "\r" * tty}
+    return json.dumps(answer).encode()
 
 
 class Session:
@@ -63,7 +66,9 @@ class Session:
         self._tty = bool(ask.get("tty"))
         self._pending = b""
         self._input_ended = False
-        env = dict(task["processes"][0])
+        env = task["processes"][0] | (ask.get("env") or {})
+        if ask.get("cwd"):
+            task = task | {"workdir": str(ask["cwd"])}
         if self._tty:
             env["TERM"] = str(ask["tty"]["term"])
         self._open(ask, terminals)
@@ -158,6 +163,9 @@ class Session:
                 terminal.resize(self._input, body)
             elif kind == frames.END_OF_INPUT:
                 self._input_ended = True
+            elif kind == frames.SIGNAL and body and body[0] in _SIGNALS:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._pid, body[0])
         self._feed()
 
     def _feed(self) -> None:
@@ -184,6 +192,6 @@ class Session:
         code = os.waitstatus_to_exitcode(status)
         failed = os.read(self._report, 4096) if self._report >= 0 else b""
         failure = json.loads(failed) if failed else None
-        answer = _answer(code if code >= 0 else 128 - code, failure, self._tty)
+        answer = _answer(code if code >= 0 else 128 - code, max(0, -code), failure, self._tty)
         self._conn.sendall(frames.pack(frames.EXIT, answer))
         self._conn.close()
