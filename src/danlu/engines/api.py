@@ -269,7 +269,9 @@ class Run:
     words: tuple[str, ...]
     tty: Tty | None = None
     env: Mapping[str, str] = field(default_factory=dict)  # besides the task's own
-    cwd: str = ""  # empty: the task's
+    cwd: str = ""  # empty: the task's; ~: the user's home
+    shell: bool = False  # the first word is a line for the task's shell
+    files: bool = False  # no command: an SFTP server for the task's files
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +340,21 @@ class Images(Protocol):
     async def prepare_image(
         self, node: str, image: str, progress: Callable[[ImageProgress], None]
     ) -> None: ...  # raises NoImage, Unreachable; cancel it when no longer needed
+
+
+class Reach(Protocol):
+    """Ways into running tasks that work without the engine, and so without the server."""
+
+    async def exec(self, task: TaskRef, run: Run) -> Duplex: ...
+    async def connect(self, task: TaskRef, to: Endpoint) -> Duplex: ...
+    async def listen(self, task: TaskRef, at: Endpoint) -> Listener: ...
+
+
+@runtime_checkable
+class Reachable(Protocol):
+    """An engine whose tasks another process of Danlu can reach."""
+
+    def reach_settings(self) -> Mapping[str, str]: ...  # `kind`, and what its Reach needs
 
 
 @dataclass(frozen=True, slots=True)

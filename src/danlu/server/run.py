@@ -30,6 +30,7 @@ from danlu.server import files, first_admin
 from danlu.server.connections import LimitedProtocol, limited
 from danlu.server.engines import make_engine
 from danlu.server.first_admin import ADMIN
+from danlu.server.gateway import Gateway
 from danlu.server.handshakes import Encrypted
 from danlu.server.identities import circle_of_trust, find_uids, settle_uids, with_registry
 from danlu.server.places import Places
@@ -94,6 +95,10 @@ async def _serve_http(
         controller, gate, people, urls, config.proxies, demo is not None, config.metrics_from
     )
     server = _server(config, ours)
+    gateway = None if config.ssh is None else Gateway(config.data, config.ssh, ours.doors)
+    if gateway is not None:
+        await gateway.start()
+        ours.server.ssh_port = gateway.port
     ours.server.stop = lambda: setattr(server, "should_exit", True)
     context = _publish(config, urls[0], token, demo is not None)
     # uvicorn re-raises the signal that ended it; by then everything must be closed.
@@ -119,6 +124,8 @@ async def _serve_http(
         deposed.cancel()
         for task in accepting:
             task.cancel()
+        if gateway is not None:
+            await gateway.close()
         await gate.close()
     return 1 if controller.context.deposed.is_set() else 0
 

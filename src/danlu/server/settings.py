@@ -43,6 +43,7 @@ __all__ = [
     "usual_file",
 ]
 DEFAULT_PORT = 8080
+SSH_PORT = 2222
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 _MOST_CARDS = 4096  # GPUs of one model on one node
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?\.?")
@@ -57,6 +58,7 @@ _SERVER = (
     "hosts",
     "names",
     "metrics_from",
+    "ssh",
 )
 _NAMES = ("all", "group")
 
@@ -86,6 +88,7 @@ class ServerConfig:
     proxies: frozenset[str] = frozenset()  # proxies whose X-Forwarded-For is trusted
     hosts: tuple[str, ...] = ()  # host names of this server
     metrics_from: Networks = ()  # may read /metrics without signing in
+    ssh: Address | None = Address()  # where SSH clients come in; port None: 2222, or the next free
     names: str = "all"  # or "group": names of other groups' jobs are hidden
     policy: Policy = field(default_factory=Policy)
     quotas: Quotas = field(default_factory=Quotas)
@@ -212,8 +215,17 @@ class Reader(Values):
             limits=self._limits(self._table(values, "limits", _LIMITS)),
             proxies=self._proxies(server.get("proxies", [])),
             hosts=self._hosts(server.get("hosts", [])),
+            ssh=self._ssh(server.get("ssh"), self._address(listen[0])),
             metrics_from=self._networks("server.metrics_from", server.get("metrics_from", [])),
         )
+
+    def _ssh(self, value: Any, web: Address) -> Address | None:
+        """Where the pages are, unless the admin says otherwise."""
+        if value is None:
+            return Address(web.host)
+        if value == "off":
+            return None
+        return self._address(self._text("server.ssh", value), "server.ssh")
 
     def _metrics_size(self, value: Any) -> int:
         if value is None:
@@ -385,7 +397,7 @@ class Reader(Values):
                 changes[name] = int(number) if kinds[name].startswith("int") else number
         return replace(Defaults(), **changes)
 
-    def _address(self, text: str) -> Address:
+    def _address(self, text: str, key: str = "server.listen") -> Address:
         host, colon, port = text.rpartition(":")
         if text.startswith("[") and text.endswith("]"):
             return Address(text[1:-1])
@@ -394,6 +406,6 @@ class Reader(Values):
         host = host.strip("[]")
         if not port.isdigit() or not 0 <= int(port) < 65536:
             raise self._wrong(
-                "server.listen", text, Text("must be host or host:port", "请写 主机 或 主机:端口")
+                key, text, Text("must be host or host:port", "请写 主机 或 主机:端口")
             )
         return Address(host or "0.0.0.0", int(port))  # noqa: S104 - the admin wrote ":8080"

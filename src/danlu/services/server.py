@@ -46,6 +46,8 @@ class Server:
         self.demo = demo
         self.stop: Callable[[], None] = lambda: None
         """Ends the process; set by the server."""
+        self.ssh_port: int | None = None
+        """Where SSH clients come in; set by the server."""
 
     @property
     def installation(self) -> str:

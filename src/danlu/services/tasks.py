@@ -98,6 +98,14 @@ class Tasks:
         entered = self._entered(asks, row, duplex, "job.entered", task, program, slot)
         return entered if key is None else self._kept(entered, key, slot)
 
+    async def find(self, asks: Asker, ref: str, task: int) -> tuple[JobRow, TaskRef, Engine]:
+        """A running task that this person may enter."""
+        row = await self._enterable(asks, ref)
+        return row, await self._running(row.id, task, wait=False), self._engine(row.id)
+
+    async def note_entered(self, asks: Asker, ref: str, task: int, words: str) -> None:
+        await self._note(asks, ref, "job.entered", task, words)
+
     def _kept(self, entered: Entered, key: TerminalKey, slot: Slot) -> Entered:
         barred = asyncio.create_task(entered.barred())
 

@@ -11,9 +11,8 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from danlu.engines.api import (
     NOTHING,
@@ -30,14 +29,13 @@ from danlu.engines.api import (
     Observation,
     Placer,
     Plan,
-    Refused,
     Run,
     Seen,
     TaskRef,
     Unreachable,
     UsageReport,
 )
-from danlu.engines.local import duplex, gpu_nodes, gpus, leftovers
+from danlu.engines.local import gpu_nodes, gpus, leftovers
 from danlu.engines.local.attempts import Attempt, Task, read_claim
 from danlu.engines.local.check import Abilities, abilities_of
 from danlu.engines.local.config import (
@@ -49,7 +47,7 @@ from danlu.engines.local.config import (
 )
 from danlu.engines.local.container.runtimes import Search
 from danlu.engines.local.container.service import Containers
-from danlu.engines.local.keeper import cgroup, frames, linux, record
+from danlu.engines.local.keeper import cgroup, linux, record
 from danlu.engines.local.launching import Launcher
 from danlu.engines.local.link import SpawnerClient
 from danlu.engines.local.logs import Growth, LogFiles
@@ -58,12 +56,11 @@ from danlu.engines.local.nvml import Watch
 from danlu.engines.local.observe import Watcher
 from danlu.engines.local.plan import PlanContext, make_plan
 from danlu.engines.local.ports import PortLeases
+from danlu.engines.local.reach import LocalReach
 from danlu.engines.local.usage import Kept, Meter, Nodes
 from danlu.spec.text import Text
 from danlu.spec.ties import KEPT_BY_THE_SYSTEM, OPEN_ALL_THE_SAME
 
-_TALK_PATIENCE = 2.0  # seconds until a new keeper must be listening
-_Reached = TypeVar("_Reached")
 _STOP_PATIENCE = 20.0  # seconds beyond the grace period before the keeper itself is killed
 _LAST_MOMENTS = 30  # hundredths of a second for idle keepers to exit
 
@@ -77,6 +74,7 @@ class LocalEngine:
         self.abilities = Abilities()
         self._config = replace(config, data=data)
         self._run = f"{data}/run"
+        self._reach = LocalReach(self._run, self._is_over)
         self._tag = hashlib.sha256(os.fsencode(data)).hexdigest()[:12]
         hello = {
             "data": str(data),
@@ -367,36 +365,23 @@ class LocalEngine:
     # -- connections --------------------------------------------------------------------------
 
     async def attach(self, task: TaskRef) -> Duplex:
-        return await self._reach(task, lambda to: duplex.to_keeper(*to, frames.ATTACH, {}))
+        return await self._reach.attach(task)
 
     async def exec(self, task: TaskRef, run: Run) -> Duplex:
-        if not run.words:
-            raise Refused("exec needs a command")
-        tty = run.tty
-        size = None if tty is None else {"rows": tty.rows, "cols": tty.cols, "term": tty.term}
-        ask = {"argv": run.words, "tty": size, "env": dict(run.env), "cwd": run.cwd}
-        return await self._reach(task, lambda to: duplex.to_keeper(*to, frames.EXEC, ask))
+        return await self._reach.exec(task, run)
 
     async def connect(self, task: TaskRef, to: Endpoint) -> Duplex:
-        return await self._reach(task, lambda keeper: duplex.connect(*keeper, to))
+        return await self._reach.connect(task, to)
 
     async def listen(self, task: TaskRef, at: Endpoint) -> Listener:
-        return await self._reach(task, lambda keeper: duplex.listen(*keeper, at))
+        return await self._reach.listen(task, at)
 
-    async def _reach(
-        self, task: TaskRef, call: Callable[[tuple[str, int]], Awaitable[_Reached]]
-    ) -> _Reached:
-        """Calls the task's keeper, which may not listen yet."""
-        limit = time.monotonic() + _TALK_PATIENCE
-        while True:
-            try:
-                return await call((f"{self._run}/{task.attempt_id}", task.task))
-            except duplex.NoKeeper:
-                attempt = self._launcher.known(task.attempt_id)
-                ended = attempt is None or attempt.tasks[task.task].ended
-                if ended or time.monotonic() > limit:
-                    raise
-            await asyncio.sleep(0.005)
+    def reach_settings(self) -> Mapping[str, str]:
+        return {"kind": "local", "run": self._run}
+
+    def _is_over(self, task: TaskRef) -> bool:
+        attempt = self._launcher.known(task.attempt_id)
+        return attempt is None or attempt.tasks[task.task].ended
 
     async def usage(self) -> UsageReport:
         if self._meter is None:

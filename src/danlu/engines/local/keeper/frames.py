@@ -8,7 +8,7 @@ HEAD = struct.Struct("!cI")
 SIZE = struct.Struct("!HH")
 LIMIT = 1 << 20
 
-EXEC = b"E"  # JSON: argv, tty, env, cwd
+EXEC = b"E"  # JSON: argv, tty, env, cwd, shell, files
 CONNECT = b"C"  # JSON: an address inside the task
 LISTEN = b"L"  # JSON: an address inside the task
 ATTACH = b"A"

@@ -68,7 +68,8 @@ class Session:
         self._input_ended = False
         env = task["processes"][0] | (ask.get("env") or {})
         if ask.get("cwd"):
-            task = task | {"workdir": str(ask["cwd"])}
+            folder = str(ask["cwd"])
+            task = task | {"workdir": env.get("HOME", "/") if folder == "~" else folder}
         if self._tty:
             env["TERM"] = str(ask["tty"]["term"])
         self._open(ask, terminals)
@@ -79,7 +80,11 @@ class Session:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         words = [str(word) for word in ask["argv"]]
         starter = command.Starter(task, group)
-        self._pid, self._report = starter.start(words, "argv", env, self._theirs, self._tty)
+        if ask.get("files"):
+            self._pid, self._report = starter.serve_files(env, self._theirs), -1
+        else:
+            run_as = "shell" if ask.get("shell") else "argv"
+            self._pid, self._report = starter.start(words, run_as, env, self._theirs, self._tty)
         for fd in set(self._theirs):
             os.close(fd)
 
