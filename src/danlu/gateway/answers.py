@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from danlu.access.errors import AccessError
 from danlu.access.principal import Asker, Principal
-from danlu.gateway.wire import Handler, Peer, Rejected, Values
+from danlu.gateway.wire import Gone, Handler, Peer, Rejected, Values
 from danlu.services.doors import Doors
 from danlu.services.values import StoreError
 from danlu.spec.text import Text
@@ -20,6 +21,7 @@ class Answers:
     def __init__(self, doors: Doors) -> None:
         self._doors = doors
         self._watching: dict[str, asyncio.Task[None]] = {}
+        self._inside: dict[str, Asker] = {}  # by session
         self.peer: Peer | None = None
 
     def handlers(self) -> dict[str, Handler]:
@@ -31,9 +33,12 @@ class Answers:
             "left": _plain(self._left),
         }
 
-    def close(self) -> None:
+    async def close(self, gone: bool) -> None:
+        """`gone`: the gateway has ended, and with it all its connections."""
         for task in self._watching.values():
             task.cancel()
+        for asks in self._inside.values() if gone else ():
+            await self._doors.left(asks)
 
     async def _key(self, ask: Values) -> Values:
         return {"known": await self._doors.knows_key(str(ask["user"]), str(ask["fingerprint"]))}
@@ -44,11 +49,12 @@ class Answers:
             asks = await self._doors.by_password(name, str(ask["password"]), address)
         else:
             asks = await self._doors.by_key(name, str(ask["fingerprint"]), address)
+        self._inside[asks.who.token_id] = asks
         return {"session": asks.who.token_id, "user": asks.who.user_id}
 
     async def _enter(self, ask: Values) -> Values:
         asks = await self._doors.again(_asker(ask))
-        way = await self._doors.enter(asks, str(ask["job"]), int(ask["task"]))
+        way = await self._doors.enter(asks, str(ask["job"]))
         return {
             "reach": dict(way.reach),
             "attempt": way.task.attempt_id,
@@ -63,17 +69,20 @@ class Answers:
         """Tells the gateway when somebody who is inside loses access."""
         asks, owner = _asker(ask), str(ask["owner"])
         key = asks.who.token_id
+        self._inside[key] = asks
         if key not in self._watching:
             self._watching[key] = asyncio.create_task(self._cut_off(asks, owner))
         return {}
 
     async def _cut_off(self, asks: Asker, owner: str) -> None:
         await self._doors.barred(asks, owner)
-        if self.peer is not None:
-            await self.peer.ask("cut", session=asks.who.token_id)
+        with contextlib.suppress(Gone, Rejected):
+            if self.peer is not None:
+                await self.peer.ask("cut", session=asks.who.token_id)
 
     async def _left(self, ask: Values) -> Values:
         asks = _asker(ask)
+        self._inside.pop(asks.who.token_id, None)
         watching = self._watching.pop(asks.who.token_id, None)
         if watching is not None:
             watching.cancel()

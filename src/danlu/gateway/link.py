@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from danlu.gateway.wire import LONGEST, Gone, Peer, Rejected, Values
 from danlu.spec.text import Text
 
 _PATIENCE = 20.0  # seconds that a question waits for a server that restarts
 _AGAIN = 0.2
+_Result = TypeVar("_Result")
 
 
 @dataclass(slots=True)
@@ -37,7 +38,7 @@ class Link:
         self._peer: Peer | None = None
         self._there = asyncio.Event()
         self._sessions: dict[str, Session] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self.away_since: float | None = time.monotonic()
         self.on_cut: Callable[[str], None] = lambda _: None
         self.on_drain: Callable[[], None] = lambda: None
@@ -76,22 +77,40 @@ class Link:
         return bool((await self._ask("key", user=name, fingerprint=fingerprint))["known"])
 
     async def sign_in(self, name: str, address: str, **proof: str) -> Session:
+        """Goes on when cancelled: the server may have signed them in already."""
+        signing = self._spawn(self._sign_in(name, address, proof))
+        try:
+            return await asyncio.shield(signing)
+        except asyncio.CancelledError:
+            signing.add_done_callback(self._sign_out)
+            raise
+
+    async def _sign_in(self, name: str, address: str, proof: dict[str, str]) -> Session:
         found = await self._ask("sign-in", user=name, address=address, **proof)
         session = Session(found["session"], name, found["user"], address)
         self._sessions[session.id] = session
         return session
 
-    async def enter(self, session: Session, job: str, task: int) -> Values:
-        found = await self._ask("enter", job=job, task=task, **session.values())
+    def _sign_out(self, signing: asyncio.Task[Session]) -> None:
+        if not signing.cancelled() and signing.exception() is None:
+            self.left(signing.result())
+
+    async def enter(self, session: Session, job: str) -> Values:
+        """`job`: as the user wrote it, perhaps with the number of a task."""
+        found = await self._ask("enter", job=job, **session.values())
         session.owners.add(found["owner"])
         await self._ask("watch", owner=found["owner"], **session.values())
         return found
 
     def left(self, session: Session) -> None:
         self._sessions.pop(session.id, None)
-        task = asyncio.ensure_future(self._tell_left(session))
+        self._spawn(self._tell_left(session))
+
+    def _spawn(self, work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
+        task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _tell_left(self, session: Session) -> None:
         with contextlib.suppress(Rejected):
@@ -107,7 +126,7 @@ class Link:
                     if self._peer is not None:
                         return await self._peer.ask(what, **values)
             except Gone:
-                continue
+                await asyncio.sleep(_AGAIN)  # until it is known that the server is away
             except TimeoutError:
                 raise Rejected(
                     Text("The server does not answer; try again later", "服务器无响应，请稍后再试")

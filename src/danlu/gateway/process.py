@@ -41,6 +41,8 @@ async def run(folder: Path, listener: socket.socket, version: str, reaches: Reac
     os.chdir(folder)  # the path of a socket has at most 108 bytes
     lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
+    os.truncate(lock, 0)
+    os.write(lock, f"{os.getpid()}\n".encode())
     link = Link(SOCKET, version)
     living: set[Connection] = set()
     draining = asyncio.Event()
@@ -48,9 +50,10 @@ async def run(folder: Path, listener: socket.socket, version: str, reaches: Reac
 
     def drain() -> None:
         """A newer one takes the port; those who are connected stay."""
-        acceptor.close()
-        os.close(lock)
-        draining.set()
+        if not draining.is_set():
+            acceptor.close()
+            os.close(lock)
+            draining.set()
 
     link.on_drain = drain
     linked = asyncio.create_task(link.run())

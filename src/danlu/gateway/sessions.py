@@ -11,6 +11,7 @@ import asyncssh
 
 from danlu.engines.api import Duplex, Endpoint, Listener, Reach, Refused, Run, TaskRef, Tty
 from danlu.gateway.tunnels import relay
+from danlu.gateway.wire import Rejected
 
 if TYPE_CHECKING:
     from danlu.gateway.ssh import Connection
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _AHEAD = 1 << 20  # bytes of input that may wait for the task
 _SAME_SHELL = 'exec "$0"'
 _PASSED_ON = ("LANG", "LANGUAGE", "TZ", "COLORTERM", "TERM_PROGRAM", "GIT_PROTOCOL")
+_NAMED = {int(each): each.name[3:] for each in signal.Signals}
 _CANNOT = 255  # as the ssh client itself for what is not the command's fault
 
 
@@ -66,12 +68,10 @@ class TaskSession(asyncssh.SSHServerSession[bytes]):
     # -- while it runs ------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        from danlu.gateway.ssh import NoWay
-
         try:
             reach, task, _ = await self._door.way()
             agent = await self._agent(reach, task)
-        except NoWay as no:
+        except Rejected as no:
             self._end(f"danlu: {no.text.en}. {no.text.zh}\r\n")
             return
         except Refused as no:
@@ -92,8 +92,8 @@ class TaskSession(asyncssh.SSHServerSession[bytes]):
             feeding.cancel()
             code = await self._duplex.exit_code()
             number = self._duplex.exit_signal
-            if number is not None:
-                self._chan.exit_with_signal(signal.Signals(number).name[3:])
+            if number is not None and number in _NAMED:
+                self._chan.exit_with_signal(_NAMED[number])
             else:
                 self._chan.exit(_CANNOT if code is None else code)
         except Refused as no:
@@ -187,5 +187,6 @@ class TaskSession(asyncssh.SSHServerSession[bytes]):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._writable.set()
+        self._door.free_channel()
         if self._running is not None:
             self._running.cancel()

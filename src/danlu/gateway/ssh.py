@@ -7,9 +7,7 @@ made by its keeper. The image needs nothing for it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import re
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -36,16 +34,10 @@ CIPHERS = [
 ]
 _LOGIN_SECONDS = 60
 _MOST_UNSIGNED = 100
-_TASK = re.compile(r"(.+-\d+)\.(\d+)")
+_MOST_KEYS = 20  # that one client may show
+_MOST_CHANNELS = 200  # of one client at a time
+_PARTING_SECONDS = 5.0  # to read why one may not come in
 _WINDOW = 1 << 21
-
-
-class NoWay(Exception):
-    """With a sentence for the user."""
-
-    def __init__(self, text: Text) -> None:
-        super().__init__(text.en)
-        self.text = text
 
 
 class Connection(asyncssh.SSHServer):
@@ -57,8 +49,10 @@ class Connection(asyncssh.SSHServer):
         self._living = living
         self.signed_in: Session | None = None
         self._fingerprint = ""
+        self._keys_shown = 0
+        self._channels = self._listeners = 0
+        self._lost = False
         self._name = self._job = ""
-        self._number = 0
         self._way: asyncio.Future[tuple[Reach, TaskRef, str]] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.env: dict[str, str] = {}
@@ -74,16 +68,19 @@ class Connection(asyncssh.SSHServer):
             conn.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
         self._living.discard(self)
-        for task in self._tasks:
+        for task in list(self._tasks):
             task.cancel()
+        if self._way is not None:
+            self._way.cancel()
         if self.signed_in is not None:
             self._link.left(self.signed_in)
 
     def begin_auth(self, username: str) -> bool:
+        # USER+OWNER+JOB is OWNER/JOB, as programs take what has a / for a path.
         self._name, _, rest = username.partition("+")
-        found = _TASK.fullmatch(rest)
-        self._job, self._number = (found[1], int(found[2])) if found else (rest, 0)
+        self._job = rest.replace("+", "/")
         return True
 
     def password_auth_supported(self) -> bool:
@@ -91,9 +88,10 @@ class Connection(asyncssh.SSHServer):
 
     async def validate_password(self, username: str, password: str) -> bool:
         try:
-            self.signed_in = await self._link.sign_in(self._name, self._address, password=password)
+            await self._sign_in(password=password)
         except Rejected as no:
-            self._conn.send_auth_banner(_sentence(no.text))
+            if not self._lost:
+                self._conn.send_auth_banner(_sentence(no.text))
             return False
         return True
 
@@ -102,6 +100,9 @@ class Connection(asyncssh.SSHServer):
 
     async def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         self._fingerprint = key.get_fingerprint()
+        self._keys_shown += 1
+        if self._keys_shown > _MOST_KEYS:
+            return False
         try:
             return await self._link.knows_key(self._name, self._fingerprint)
         except Rejected:
@@ -109,14 +110,26 @@ class Connection(asyncssh.SSHServer):
 
     def auth_completed(self) -> None:
         self._way = asyncio.ensure_future(self._enter())
-        self._way.add_done_callback(lambda way: way.cancelled() or way.exception())
+        self._way.add_done_callback(self._entered)
+
+    def _entered(self, way: asyncio.Future[tuple[Reach, TaskRef, str]]) -> None:
+        """Whoever has no way in does not stay either."""
+        if way.cancelled() or (error := way.exception()) is None:
+            return
+        if not isinstance(error, Rejected):
+            log.error("a way into a task", exc_info=error)
+        asyncio.get_running_loop().call_later(_PARTING_SECONDS, self._conn.close)
+
+    async def _sign_in(self, **proof: str) -> Session:
+        session = await self._link.sign_in(self._name, self._address, **proof)
+        if self._lost:
+            self._link.left(session)
+            raise asyncio.CancelledError
+        self.signed_in = session
+        return session
 
     async def _enter(self) -> tuple[Reach, TaskRef, str]:
-        if self.signed_in is None:
-            signed_in = await self._link.sign_in(
-                self._name, self._address, fingerprint=self._fingerprint
-            )
-            self.signed_in = signed_in
+        who = self.signed_in or await self._sign_in(fingerprint=self._fingerprint)
         if not self._job:
             raise Rejected(
                 Text(
@@ -126,27 +139,28 @@ class Connection(asyncssh.SSHServer):
                     "danlu jobs 列出你的任务",
                 )
             )
-        found = await self._link.enter(self.signed_in, self._job, self._number)
+        found = await self._link.enter(who, self._job)
         self.env = {str(name): str(value) for name, value in found["shell_env"].items()}
         task = TaskRef(found["attempt"], int(found["task"]), "", found["handle"])
         return self._reaches(found["reach"]), task, str(found["job"])
 
     async def way(self) -> tuple[Reach, TaskRef, str]:
-        """Raises NoWay."""
+        """Raises Rejected."""
         assert self._way is not None
         try:
             return await asyncio.shield(self._way)
-        except Rejected as no:
-            raise NoWay(no.text) from no
+        except (Rejected, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            raise Rejected(
+                Text("The gateway cannot reach this task", "网关无法到达该任务")
+            ) from error
 
     def cut_off(self) -> None:
         """Access has ended."""
         self._conn.disconnect(
             asyncssh.DISC_BY_APPLICATION, "You may no longer enter this task. 访问权限已被收回"
         )
-
-    def close(self) -> None:
-        self._conn.close()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)
@@ -157,6 +171,7 @@ class Connection(asyncssh.SSHServer):
     # -- what the client asks for -------------------------------------------------------------
 
     def session_requested(self) -> Any:
+        self._take_channel()
         channel = self._conn.create_server_channel(encoding=None, window=_WINDOW)
         return channel, TaskSession(self, self._conn)
 
@@ -168,11 +183,25 @@ class Connection(asyncssh.SSHServer):
     def unix_connection_requested(self, dest_path: str) -> Any:
         return self._tunnel(Endpoint(path=dest_path))
 
+    def _take_channel(self) -> None:
+        if self._channels >= _MOST_CHANNELS:
+            raise asyncssh.ChannelOpenError(
+                asyncssh.OPEN_RESOURCE_SHORTAGE, f"at most {_MOST_CHANNELS} channels at a time"
+            )
+        self._channels += 1
+
+    def free_channel(self) -> None:
+        self._channels -= 1
+
     async def _tunnel(self, to: Endpoint) -> Tunnel:
+        self._take_channel()
         try:
             reach, task, _ = await self.way()
-            return Tunnel(await reach.connect(task, to), self.spawn)
-        except (NoWay, Refused) as no:
+            return Tunnel(await reach.connect(task, to), self.spawn, self.free_channel)
+        except BaseException as no:
+            self.free_channel()
+            if not isinstance(no, (Rejected, Refused)):
+                raise
             raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, str(no)) from no
 
     def server_requested(self, listen_host: str, listen_port: int) -> Any:
@@ -184,10 +213,13 @@ class Connection(asyncssh.SSHServer):
         return self._listener(Endpoint(path=listen_path))
 
     async def _listener(self, at: Endpoint) -> Any:
+        self._listeners += 1
+        if self._listeners > _MOST_CHANNELS:
+            return False
         try:
             reach, task, _ = await self.way()
             listening = await reach.listen(task, at)
-        except (NoWay, Refused) as no:
+        except (Rejected, Refused) as no:
             log.info("forwarding refused: %s", no)
             return False
         return TunnelListener(listening, self._conn, at, self.spawn)
@@ -206,8 +238,7 @@ async def serve(
                 each.cut_off()
 
     link.on_cut = cut
-    with contextlib.suppress(AttributeError):
-        asyncssh.set_log_level(logging.WARNING)
+    asyncssh.set_log_level(logging.ERROR)  # what clients do wrong is their own affair
     return await asyncssh.create_server(
         lambda: Connection(link, reaches, living),
         sock=listener,

@@ -20,8 +20,9 @@ Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 class Tunnel(asyncssh.SSHTCPSession[bytes], asyncssh.SSHUNIXSession[bytes]):
     """From the client to something that listens in the task."""
 
-    def __init__(self, duplex: Duplex, spawn: Spawn) -> None:
+    def __init__(self, duplex: Duplex, spawn: Spawn, ended: Callable[[], None]) -> None:
         self._duplex = duplex
+        self._ended = ended
         self._spawn = spawn
         self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._size = 0
@@ -67,6 +68,7 @@ class Tunnel(asyncssh.SSHTCPSession[bytes], asyncssh.SSHUNIXSession[bytes]):
         self._writable.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._ended()
         for task in self._tasks:
             task.cancel()
         asyncio.ensure_future(self._duplex.close())  # noqa: RUF006 - ends by itself

@@ -9,11 +9,13 @@ import asyncio
 import contextlib
 import itertools
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from danlu.spec.text import Text
 
+log = logging.getLogger("danlu.gateway")
 LONGEST = 1 << 20
 Values = dict[str, Any]
 Handler = Callable[[Values], Awaitable[Values]]
@@ -74,7 +76,7 @@ class Peer:
         for answer in self._asked.values():
             if not answer.done():
                 answer.set_exception(Gone())
-        for task in self._tasks:
+        for task in list(self._tasks):
             task.cancel()
         self._writer.close()
 
@@ -102,6 +104,10 @@ class Peer:
             answer: Values = {"id": number, "yes": await handler(message)}
         except Rejected as no:
             words = {"en": no.text.en, "zh": no.text.zh, "code": no.code}
+            answer = {"id": number, "no": words}
+        except Exception:
+            log.exception("a question of the other side")
+            words = {"en": "internal error", "zh": "内部错误", "code": "internal"}
             answer = {"id": number, "no": words}
         with contextlib.suppress(Gone):
             self._send(answer)

@@ -34,13 +34,16 @@ class Gateway:
         self._folder = data / "gateway"
         self._address = address
         self._doors = doors
-        self._version = danlu.__version__
+        self._version = f"{danlu.__version__} {address.host} {address.port or ''}".strip()
         self._listener: socket.socket | None = None
         self._server: asyncio.Server | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._peers: set[Peer] = set()
+        self._asking: set[asyncio.Task[None]] = set()
+        self._knocked = False  # the gateway has our listener
+        self._closing = False
         self._complained = False
         self.port: int | None = None  # None: it cannot be had
 
@@ -52,17 +55,19 @@ class Gateway:
             self._server = await asyncio.start_unix_server(self._serve, short, limit=LONGEST)
         path.chmod(0o600)
         if self._is_running():
-            with contextlib.suppress(OSError, ValueError):
-                self.port = int((self._folder / _PORT).read_text())
+            self.port = self._last_port()
         else:
             self._listen()
         self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
         """The gateway goes on as long as somebody is connected."""
+        self._closing = True
         if self._watching is not None:
             self._watching.cancel()
-        self._stop_listening()
+        if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener)
+            self._listener.close()
         if self._server is not None:
             self._server.close()
         for peer in list(self._peers):
@@ -72,7 +77,7 @@ class Gateway:
         while True:
             if self._process is not None and self._process.poll() is not None:
                 self._process = None
-            if self._listener is None and self._process is None and not self._is_running():
+            if self._process is None and not self._is_running():
                 self._listen()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _AGAIN)
@@ -92,31 +97,40 @@ class Gateway:
     # -- the port -----------------------------------------------------------------------------
 
     def _listen(self) -> None:
+        """For the first client. Those who come while no gateway runs wait for the next."""
+        if self._listener is None:
+            self._bind()
+        if self._listener is not None and self._knocked:
+            self._knocked = False
+            asyncio.get_running_loop().add_reader(self._listener, self._spawn)
+
+    def _last_port(self) -> int | None:
+        with contextlib.suppress(OSError, ValueError):
+            return int((self._folder / _PORT).read_text())
+        return None
+
+    def _bind(self) -> None:
+        usual = SSH_PORT if self._address.port is not None else self._last_port() or SSH_PORT
         try:
-            listener = listen_on(self._address, SSH_PORT)
+            listener = listen_on(self._address, usual)
         except ConfigError as error:
             if not self._complained:
                 log.warning("SSH: %s", error)
             self._complained = True
             return
         listener.setblocking(False)
-        self._listener, self._complained = listener, False
+        self._listener, self._complained, self._knocked = listener, False, True
         self.port = listener.getsockname()[1]
         (self._folder / _PORT).write_text(f"{self.port}\n")
-        asyncio.get_running_loop().add_reader(listener, self._spawn)
-
-    def _stop_listening(self) -> None:
-        if self._listener is not None:
-            asyncio.get_running_loop().remove_reader(self._listener)
-            self._listener.close()
-            self._listener = None
 
     def _spawn(self) -> None:
         """Somebody knocks."""
         assert self._listener is not None
         number = self._listener.fileno()
         words = [sys.executable, "-m", "danlu.server.gateway_process", str(self._folder)]
-        with open(self._folder / "log", "ab") as output:
+        asyncio.get_running_loop().remove_reader(self._listener)
+        self._knocked = True
+        with open(self._folder / "errors", "wb") as output:
             self._process = subprocess.Popen(
                 [*words, str(number), self._version],
                 stdin=subprocess.DEVNULL,
@@ -126,37 +140,34 @@ class Gateway:
                 start_new_session=True,
                 cwd="/",
             )
-        self._stop_listening()
 
     # -- questions ----------------------------------------------------------------------------
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         answers = Answers(self._doors)
-        peer = Peer(reader, writer, answers.handlers() | {"hello": self._hello})
+
+        async def hello(ask: Values) -> Values:
+            if ask["version"] != self._version:
+                log.info("another version's gateway serves those who are connected, and no others")
+                asking = asyncio.ensure_future(self._ask_to_drain(peer))
+                self._asking.add(asking)
+                asking.add_done_callback(self._asking.discard)
+            return {}
+
+        peer = Peer(reader, writer, answers.handlers() | {"hello": hello})
         answers.peer = peer
         self._peers.add(peer)
         try:
             await peer.run()
         finally:
             self._peers.discard(peer)
-            answers.close()
+            await answers.close(gone=not self._closing)
             self._wake.set()
 
-    async def _hello(self, ask: Values) -> Values:
-        if ask["version"] != self._version:
-            log.info("another version's gateway serves those who are connected, and no others")
-            asyncio.get_running_loop().call_soon(self._drain)
-        return {}
-
-    def _drain(self) -> None:
-        for peer in self._peers:
-            task = asyncio.ensure_future(_ask_to_drain(peer))
-            task.add_done_callback(lambda _: self._wake.set())
-
-
-async def _ask_to_drain(peer: Peer) -> None:
-    with contextlib.suppress(Gone, Rejected):
-        await peer.ask("drain")
+    async def _ask_to_drain(self, peer: Peer) -> None:
+        with contextlib.suppress(Gone, Rejected):
+            await peer.ask("drain")
+        self._wake.set()
 
 
 @contextlib.contextmanager

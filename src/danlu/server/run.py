@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -95,10 +96,11 @@ async def _serve_http(
         controller, gate, people, urls, config.proxies, demo is not None, config.metrics_from
     )
     server = _server(config, ours)
-    gateway = None if config.ssh is None else Gateway(config.data, config.ssh, ours.doors)
+    ssh = config.ssh_address
+    gateway = None if ssh is None else Gateway(config.data, ssh, ours.doors)
     if gateway is not None:
         await gateway.start()
-        ours.server.ssh_port = gateway.port
+        ours.server.ssh_port = lambda: gateway.port
     ours.server.stop = lambda: setattr(server, "should_exit", True)
     context = _publish(config, urls[0], token, demo is not None)
     # uvicorn re-raises the signal that ended it; by then everything must be closed.
@@ -111,7 +113,7 @@ async def _serve_http(
             await asyncio.sleep(0.005)
         if serving.done():
             await serving  # it logs the reason itself
-        _banner(config, urls, password, controller, context, demo)
+        _banner(config, urls, password, controller, context, demo, gateway)
         first_admin.shown(config.data)
         if demo is not None:
             demo.begin(ours)
@@ -213,6 +215,7 @@ def _banner(
     controller: Controller,
     context: str,
     demo: Demo | None,
+    gateway: Gateway | None,
 ) -> None:
     nodes = controller.context.ledger.nodes()
     gpus = sum(len(node.gpus) for node in nodes)
@@ -227,6 +230,16 @@ def _banner(
             ),
         )
     )
+    if gateway is not None and gateway.port is not None:
+        host = urlsplit(urls[0]).hostname
+        lines.append(
+            say(
+                Text(
+                    f"  ssh -p {gateway.port} USER+JOB@{host} enters a running job",
+                    f"  ssh -p {gateway.port} 用户+任务@{host} 进入运行中的任务",
+                )
+            )
+        )
     if running and demo is None:
         lines.append(
             say(

@@ -88,11 +88,18 @@ class ServerConfig:
     proxies: frozenset[str] = frozenset()  # proxies whose X-Forwarded-For is trusted
     hosts: tuple[str, ...] = ()  # host names of this server
     metrics_from: Networks = ()  # may read /metrics without signing in
-    ssh: Address | None = Address()  # where SSH clients come in; port None: 2222, or the next free
+    ssh: Address | Literal["off"] | None = None  # None: where the pages are
     names: str = "all"  # or "group": names of other groups' jobs are hidden
     policy: Policy = field(default_factory=Policy)
     quotas: Quotas = field(default_factory=Quotas)
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def ssh_address(self) -> Address | None:
+        """Where SSH clients come in; without a port: 2222 or the next free one. None: nowhere."""
+        if self.ssh == "off":
+            return None
+        return Address(self.listen[0].host) if self.ssh is None else self.ssh
 
     @property
     def database_url(self) -> str:
@@ -215,16 +222,15 @@ class Reader(Values):
             limits=self._limits(self._table(values, "limits", _LIMITS)),
             proxies=self._proxies(server.get("proxies", [])),
             hosts=self._hosts(server.get("hosts", [])),
-            ssh=self._ssh(server.get("ssh"), self._address(listen[0])),
+            ssh=self._ssh(server.get("ssh")),
             metrics_from=self._networks("server.metrics_from", server.get("metrics_from", [])),
         )
 
-    def _ssh(self, value: Any, web: Address) -> Address | None:
-        """Where the pages are, unless the admin says otherwise."""
+    def _ssh(self, value: Any) -> Address | Literal["off"] | None:
         if value is None:
-            return Address(web.host)
-        if value == "off":
             return None
+        if value == "off":
+            return "off"
         return self._address(self._text("server.ssh", value), "server.ssh")
 
     def _metrics_size(self, value: Any) -> int:

@@ -12,15 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from danlu.access import rules
-from danlu.access.errors import Clash, NotAllowed, WrongPassword
+from danlu.access.errors import Clash, NotAllowed, NotThere, WrongPassword
 from danlu.access.gate import Gate
 from danlu.access.principal import Asker
 from danlu.access.sign_in import SSH, SignIn
 from danlu.access.ssh_keys import SshKeys
-from danlu.engines.api import Reachable, TaskRef
+from danlu.engines.api import Engine, Reachable, TaskRef
 from danlu.services.tasks import Tasks
 from danlu.spec.text import Text
 from danlu.store.errors import StoreError
+from danlu.store.rows import JobRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,21 @@ class Doors:
 
     async def by_password(self, name: str, password: str, address: str) -> Asker:
         signed = await self._sign_in.login(name, password, address, kind=SSH, label="ssh")
-        return await self.again(Asker(signed.who, address))
+        return await self._let_in(Asker(signed.who, address))
 
     async def by_key(self, name: str, fingerprint: str, address: str) -> Asker:
         """Whoever asks has made sure that the key was shown."""
         if not await self._keys.knows(name, fingerprint):
             raise WrongPassword
         signed = await self._sign_in.by_key(name, fingerprint, address)
-        return await self.again(Asker(signed.who, address))
+        return await self._let_in(Asker(signed.who, address))
+
+    async def _let_in(self, asks: Asker) -> Asker:
+        try:
+            return await self.again(asks)
+        except NotAllowed:
+            await self.left(asks)  # signed in, but there is no connection for it
+            raise
 
     async def again(self, asks: Asker) -> Asker:
         """The same person with their current rights."""
@@ -70,9 +78,9 @@ class Doors:
             )
         return replace(asks, who=who)
 
-    async def enter(self, asks: Asker, ref: str, task: int) -> Way:
-        """Raises AccessError: no such task, not running, not theirs."""
-        row, place, engine = await self._tasks.find(asks, ref, task)
+    async def enter(self, asks: Asker, ref: str) -> Way:
+        """`ref`: JOB or JOB.TASK. Raises AccessError: no such task, not running, not theirs."""
+        row, place, engine = await self._find(asks, ref)
         if not isinstance(engine, Reachable):
             raise Clash(
                 "no_door",
@@ -81,8 +89,18 @@ class Doors:
                     f"SSH 无法到达 {row.ref} 所在的位置；请用 danlu exec",
                 ),
             )
-        await self._tasks.note_entered(asks, row.ref, task, "ssh")
+        await self._tasks.note_entered(asks, row.ref, place.task, "ssh")
         return Way(row.ref, row.owner, place, engine.reach_settings(), {"DANLU_JOB": row.ref})
+
+    async def _find(self, asks: Asker, ref: str) -> tuple[JobRow, TaskRef, Engine]:
+        """A job of an array is named like a task of one that is none: it comes first."""
+        try:
+            return await self._tasks.find(asks, ref, 0)
+        except NotThere:
+            job, point, number = ref.rpartition(".")
+            if not (point and number.isdecimal() and number.isascii() and len(number) < 6):
+                raise
+            return await self._tasks.find(asks, job, int(number))
 
     async def barred(self, asks: Asker, owner: str) -> None:
         """Returns when somebody who is inside loses access."""

@@ -17,7 +17,7 @@ from danlu.engines.local.keeper import cgroup, command, frames, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
 _PIECE = 64 * 1024
 _PENDING_LIMIT = 256 * 1024
@@ -124,9 +124,7 @@ class Session:
         if self._pending and ready.get(self._input, 0) & ~select.POLLIN:
             self._feed()
         if self._conn.fileno() in ready and not self._hear():
-            os.killpg(self._pid, signal.SIGHUP)
-            os.killpg(self._pid, signal.SIGCONT)
-            os._exit(0)
+            self._hang_up()
         for fd in [fd for fd in self._outputs if fd in ready]:
             self._carry(fd)
         if self._ended not in ready:
@@ -147,18 +145,30 @@ class Session:
         if not data:
             del self._outputs[fd]
             return False
-        self._conn.sendall(frames.pack(frames.OUT if self._tty else self._kind(fd), data))
+        try:
+            self._conn.sendall(frames.pack(frames.OUT if self._tty else self._kind(fd), data))
+        except OSError:
+            self._hang_up()
         return True
+
+    def _hang_up(self) -> NoReturn:
+        """The one who asked is gone."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._pid, signal.SIGHUP)
+            os.killpg(self._pid, signal.SIGCONT)
+        os._exit(0)
 
     def _kind(self, fd: int) -> bytes:
         return self._outputs[fd]
 
     def _hear(self) -> bool:
-        data = self._conn.recv(_PIECE)
-        if not data:
+        try:
+            data = self._conn.recv(_PIECE)
+            asked = self._reader.feed(data)
+        except (OSError, ValueError):
             return False
-        self._take(self._reader.feed(data))
-        return True
+        self._take(asked)
+        return bool(data)
 
     def _take(self, asked: list[tuple[bytes, bytes]]) -> None:
         for kind, body in asked:

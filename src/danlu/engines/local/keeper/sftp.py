@@ -351,6 +351,6 @@ def _disk(found: os.statvfs_result) -> tuple[int, bytes]:
 
 def _line(name: bytes, found: os.stat_result) -> bytes:
     """As `ls -l` prints it; clients show it as it is."""
-    when = time.strftime("%b %d %H:%M", time.localtime(found.st_mtime))
+    when = time.strftime("%b %d %H:%M", time.localtime(min(max(found.st_mtime, 0), 1 << 32)))
     head = f"{stat.filemode(found.st_mode)} {found.st_nlink} {found.st_uid} {found.st_gid}"
     return f"{head} {found.st_size} {when} ".encode() + name
