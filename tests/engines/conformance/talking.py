@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import struct
 
 import pytest
 
@@ -254,4 +255,43 @@ class Conversations:
             removed = await harness.engine.exec(ref, Run(("sh", "-c", gone)))
             async with asyncio.timeout(PATIENCE):
                 assert await removed.exit_code() == 0
+        await harness.stop(attempt, 0)
+
+    async def test_a_line_is_run_by_the_tasks_shell_in_the_home(
+        self, harness: EngineHarness
+    ) -> None:
+        attempt = await harness.begin(argv("sleep", "600"))
+        ref = TaskRef(attempt, 0, JOB)
+        line = "cd / && echo $((6 * 7)) | cat; exit 5"
+        duplex = await harness.engine.exec(ref, Run((line,), cwd="/usr", shell=True))
+        assert await heard(duplex) == b"42\n"
+        assert await duplex.exit_code() == 5
+        await harness.stop(attempt, 0)
+
+    async def test_files_are_served_as_sftp(self, harness: EngineHarness) -> None:
+        attempt = await harness.begin(argv("sleep", "600"))
+        ref = TaskRef(attempt, 0, JOB)
+        duplex = await harness.engine.exec(ref, Run((), files=True))
+        await duplex.send(struct.pack("!IBI", 5, 1, 3))
+        answer = await until(duplex, b"posix-rename@openssh.com")
+        assert answer[4:9] == struct.pack("!BI", 2, 3)
+        await duplex.send(struct.pack("!IBII", 10, 16, 7, 1) + b"/")
+        await until(duplex, struct.pack("!III", 7, 1, 1) + b"/")
+        await duplex.send_eof()
+        await heard(duplex)
+        assert await duplex.exit_code() == 0
+        await harness.stop(attempt, 0)
+
+    async def test_input_that_nobody_reads_takes_no_answer_away(
+        self, harness: EngineHarness
+    ) -> None:
+        attempt = await harness.begin(argv("sleep", "600"))
+        run = Run(("sh", "-c", "echo out; exit 3"))
+        for _ in range(20):
+            duplex = await harness.engine.exec(TaskRef(attempt, 0, JOB), run)
+            feeding = asyncio.create_task(duplex.send(b"x" * 2_000_000))
+            assert await heard(duplex) == b"out\n"
+            assert await duplex.exit_code() == 3
+            feeding.cancel()
+            await duplex.close()
         await harness.stop(attempt, 0)

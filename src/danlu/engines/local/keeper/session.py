@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 _PIECE = 64 * 1024
+_PARTING_SECONDS = 60.0
 _PENDING_LIMIT = 256 * 1024
 _SIGNALS = frozenset(int(number) for number in signal.valid_signals())
 
@@ -46,7 +47,18 @@ def serve(ask: Ask, task: dict[str, Any], group: cgroup.Group | None, terminals:
         Session(ask, task, group, terminals).run()
     except command.CannotRun as error:
         answer = _answer(error.code, 0, error.values(), bool(ask.values.get("tty")))
-        ask.conn.sendall(frames.pack(frames.EXIT, answer))
+        _say_goodbye(ask.conn, answer)
+
+
+def _say_goodbye(conn: socket.socket, answer: bytes) -> None:
+    """Input that was on its way is read: closing before would take the answer back."""
+    with contextlib.suppress(OSError):
+        conn.sendall(frames.pack(frames.EXIT, answer))
+        conn.shutdown(socket.SHUT_WR)
+        conn.settimeout(_PARTING_SECONDS)
+        while conn.recv(_PIECE):
+            pass
+    conn.close()
 
 
 def _answer(code: int, number: int, failure: dict[str, Any] | None, tty: bool) -> bytes:
@@ -208,5 +220,4 @@ class Session:
         failed = os.read(self._report, 4096) if self._report >= 0 else b""
         failure = json.loads(failed) if failed else None
         answer = _answer(code if code >= 0 else 128 - code, max(0, -code), failure, self._tty)
-        self._conn.sendall(frames.pack(frames.EXIT, answer))
-        self._conn.close()
+        _say_goodbye(self._conn, answer)
