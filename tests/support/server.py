@@ -30,6 +30,7 @@ class DanluServer:
     """Starts `python -m danlu.server` and talks to it. Ends its tasks when the test is over."""
 
     module = "danlu.server"
+    wrapper: tuple[str, ...] = ()  # a program that becomes the server
 
     def __init__(
         self,
@@ -80,6 +81,7 @@ class DanluServer:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [
+                    *self.wrapper,
                     sys.executable,
                     "-m",
                     self.module,
