@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.containers.conftest import docker_daemon, podman_daemon, registry
-from tests.gateway.client import Client, SshServer, finished
-from tests.support.containers import BUSYBOX, ContainerDaemon
+from tests.gateway.client import Client, SshServer
+from tests.support.containers import BUSYBOX, IMAGE, ContainerDaemon
 from tests.support.parts import missing, need
 from tests.support.server import free_port
 
@@ -24,7 +27,11 @@ def contained(
 ) -> Iterator[Client]:
     daemon: ContainerDaemon = request.getfixturevalue(f"{request.param}_daemon")
     config = f'[engine]\ncontainers = "{daemon.kind}"\ncontainer_socket = "{daemon.socket}"\n'
-    server = SshServer(tmp_path_factory.mktemp("ssh-image") / "data", config).start()
+    folder = tmp_path_factory.mktemp("ssh-image")
+    (folder / "tools").mkdir()
+    shutil.copy(need("busybox", "busybox-static"), folder / "tools" / "busybox")
+    config += f'[volumes.tools]\nsource = "{folder}/tools"\npath = "/tools"\n'
+    server = SshServer(folder / "data", config).start()
     yield server.person("alice")
     server.cleanup()
 
@@ -43,15 +50,40 @@ def test_an_image_with_busybox_only(contained: Client, tmp_path: Path) -> None:
     assert contained.ssh("--", "exit 9").returncode == 9
     assert contained.ssh("--", "cat", input=b"\0\xff" * 100_000).stdout == b"\0\xff" * 100_000
     files_go_both_ways(contained, tmp_path)
-    here, there = free_port(), free_port()
-    serve = f"echo ready; echo hello | nc -l -s 127.0.0.1 -p {there}"
-    with contained.open("-L", f"{here}:localhost:{there}", "--", serve) as inside:
-        assert inside.stdout is not None
-        assert inside.stdout.readline() == b"ready\n"
-        asked = finished(["busybox", "nc", "127.0.0.1", str(here)])
-        while asked.stdout != b"hello\n":  # it may not listen yet
-            asked = finished(["busybox", "nc", "127.0.0.1", str(here)])
-        inside.kill()
+    here = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        to = f"{here}:localhost:{listening.getsockname()[1]}"
+        with contained.open("-L", to, "--", "echo ready; sleep 1000") as inside:
+            try:
+                assert inside.stdout is not None
+                assert inside.stdout.readline() == b"ready\n"
+                threading.Thread(target=greet, args=(listening,)).start()
+                assert read_all(here) == b"hello\n"
+            finally:
+                inside.kill()
+
+
+def test_an_image_with_nothing_at_all(contained: Client, tmp_path: Path) -> None:
+    """There is no shell for commands, but files go both ways."""
+    contained.run(["/tools/busybox", "sleep", "100000"], image=IMAGE, mounts=["tools:/tools:ro"])
+    answer = contained.ssh("--", "echo in")
+    assert answer.returncode == 127
+    assert b"the image has no shell" in answer.stderr
+    files_go_both_ways(contained, tmp_path)
+
+
+def greet(listening: socket.socket) -> None:
+    link, _ = listening.accept()
+    with link:
+        link.sendall(b"hello\n")
+
+
+def read_all(port: int) -> bytes:
+    data = b""
+    with socket.create_connection(("127.0.0.1", port), 10) as link:
+        while piece := link.recv(100):
+            data += piece
+    return data
 
 
 @pytest.fixture(scope="module")

@@ -105,8 +105,12 @@ class TaskSession(asyncssh.SSHServerSession[bytes]):
                 await self._duplex.close()
 
     def _end(self, sentence: str) -> None:
-        self._chan.write(sentence.encode(), asyncssh.EXTENDED_DATA_STDERR)
+        self.tell(sentence)
         self._chan.exit(_CANNOT)
+
+    def tell(self, sentence: str) -> None:
+        with contextlib.suppress(OSError):  # it is closing
+            self._chan.write(sentence.encode(), asyncssh.EXTENDED_DATA_STDERR)
 
     async def _carry(self, duplex: Duplex) -> None:
         while (piece := await duplex.receive()) is not None:
@@ -188,5 +192,6 @@ class TaskSession(asyncssh.SSHServerSession[bytes]):
     def connection_lost(self, exc: Exception | None) -> None:
         self._writable.set()
         self._door.free_channel()
+        self._door.sessions.discard(self)
         if self._running is not None:
             self._running.cancel()

@@ -38,6 +38,7 @@ _MOST_KEYS = 20  # that one client may show
 _MOST_CHANNELS = 200  # of one client at a time
 _PARTING_SECONDS = 5.0  # to read why one may not come in
 _WINDOW = 1 << 21
+_CUT_OFF = "You may no longer enter this task. 访问权限已被收回"
 
 
 class Connection(asyncssh.SSHServer):
@@ -56,6 +57,7 @@ class Connection(asyncssh.SSHServer):
         self._way: asyncio.Future[tuple[Reach, TaskRef, str]] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.env: dict[str, str] = {}
+        self.sessions: set[TaskSession] = set()
 
     # -- signing in ---------------------------------------------------------------------------
 
@@ -158,9 +160,10 @@ class Connection(asyncssh.SSHServer):
 
     def cut_off(self) -> None:
         """Access has ended."""
-        self._conn.disconnect(
-            asyncssh.DISC_BY_APPLICATION, "You may no longer enter this task. 访问权限已被收回"
-        )
+        # Closing the channels comes first: a client may be gone before it reads the reason.
+        for session in list(self.sessions):
+            session.tell(f"danlu: {_CUT_OFF}\r\n")
+        self._conn.disconnect(asyncssh.DISC_BY_APPLICATION, _CUT_OFF)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)
@@ -173,7 +176,9 @@ class Connection(asyncssh.SSHServer):
     def session_requested(self) -> Any:
         self._take_channel()
         channel = self._conn.create_server_channel(encoding=None, window=_WINDOW)
-        return channel, TaskSession(self, self._conn)
+        session = TaskSession(self, self._conn)
+        self.sessions.add(session)
+        return channel, session
 
     def connection_requested(
         self, dest_host: str, dest_port: int, orig_host: str, orig_port: int
