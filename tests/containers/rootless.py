@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from danlu.engines.api import Engine, HostMount, TaskRef
+from danlu.engines.api import Engine, HostMount, Run, TaskRef
 from danlu.engines.local.config import ContainerConfig
 from tests.engines.conformance.talking import heard
 from tests.engines.conftest import local
@@ -33,7 +33,7 @@ async def main(socket: str, base: Path) -> dict[str, Any]:
     text = r"echo mine > /userhome/file; printf '\377\000'; exit 3"
     task, log = await harness.run(shell(text))
     running = await harness.begin(argv("sleep", "600"))
-    duplex = await harness.engine.exec(TaskRef(running, 0, JOB), ["cat", "/proc/1/comm"], None)
+    duplex = await harness.engine.exec(TaskRef(running, 0, JOB), Run(("cat", "/proc/1/comm")))
     seen = await heard(duplex)
     await harness.restart()
     (stopped,) = await harness.stop(running, 60)

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from danlu.engines.api import HostMount, Identity, TaskRef, Tty
+from danlu.engines.api import HostMount, Identity, Run, TaskRef, Tty
 from danlu.engines.local.container.plan import container_name
 from danlu.engines.peers import ports_needed
 from danlu.spec.job import GpuRequest, Resources, Stdin
@@ -160,7 +160,7 @@ async def test_exec_and_terminals_belong_to_the_user_too(harness: EngineHarness)
     attempt = await harness.begin(argv("sleep", "600"), identity=ALICE)
     ref = TaskRef(attempt, 0, JOB)
     duplex = await harness.engine.exec(
-        ref, ["sh", "-c", "id -un; echo through > $(tty); stty size"], Tty(40, 100)
+        ref, Run(("sh", "-c", "id -un; echo through > $(tty); stty size"), Tty(40, 100))
     )
     assert await heard(duplex) == b"alice\r\nthrough\r\n40 100\r\n"
     await harness.stop(attempt, 0)
@@ -175,9 +175,9 @@ async def test_an_image_without_any_program_can_be_entered(
     mount = HostMount("box", str(harness.outside), "/box")
     attempt = await harness.begin(argv("/box/busybox", "sleep", "600"), mounts=(mount,))
     ref = TaskRef(attempt, 0, JOB)
-    duplex = await harness.engine.exec(ref, ["/box/busybox", "ls", "/box"], None)
+    duplex = await harness.engine.exec(ref, Run(("/box/busybox", "ls", "/box")))
     assert b"busybox\n" in await heard(duplex)
-    missing = await harness.engine.exec(ref, ["bash"], None)
+    missing = await harness.engine.exec(ref, Run(("bash",)))
     assert b"bash" in await heard(missing)
     assert await missing.exit_code() == 127
     await harness.stop(attempt, 0)

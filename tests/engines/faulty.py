@@ -11,17 +11,19 @@ from danlu.engines.api import (
     NOTHING,
     Disk,
     Duplex,
+    Endpoint,
     Engine,
     InDoubt,
     Inventory,
     Launch,
+    Listener,
     LogFile,
     Observation,
     Plan,
     Ports,
+    Run,
     Seen,
     TaskRef,
-    Tty,
     Unreachable,
     UsageReport,
 )
@@ -166,11 +168,14 @@ class FaultyEngine:
     async def attach(self, task: TaskRef) -> Duplex:
         return await self.inner.attach(task)
 
-    async def exec(self, task: TaskRef, argv: Sequence[str], tty: Tty | None) -> Duplex:
-        return await self.inner.exec(task, argv, tty)
+    async def exec(self, task: TaskRef, run: Run) -> Duplex:
+        return await self.inner.exec(task, run)
 
-    async def connect(self, task: TaskRef, port: int) -> Duplex:
-        return await self.inner.connect(task, port)
+    async def connect(self, task: TaskRef, to: Endpoint) -> Duplex:
+        return await self.inner.connect(task, to)
+
+    async def listen(self, task: TaskRef, at: Endpoint) -> Listener:
+        return await self.inner.listen(task, at)
 
     async def usage(self) -> UsageReport:
         return await self.inner.usage()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from danlu.engines.api import Duplex, HostMount, Identity, TaskRef, Tty
+from danlu.engines.api import Duplex, HostMount, Identity, Run, TaskRef, Tty
 from danlu.engines.local.names import group_text, passwd_text
 from danlu.files.folders import make_shared
 from danlu.spec.job import GpuRequest, Processes, Resources, Stdin
@@ -127,7 +127,7 @@ class TestOneself:
     async def test_is_the_same_in_exec(self, boxed: EngineHarness, tty: Tty | None) -> None:
         attempt = await begin(boxed, ALICE, "echo ready; sleep 1000")
         words = ["sh", "-c", "whoami; umask; touch /userhome/by-exec; echo x > /dev/stdout"]
-        said = await talk(await boxed.engine.exec(TaskRef(attempt, 0, JOB), words, tty))
+        said = await talk(await boxed.engine.exec(TaskRef(attempt, 0, JOB), Run(tuple(words), tty)))
         assert said.replace(b"\r", b"") == b"alice\n0007\nx\n"
         made = (boxed.data / "home" / "alice" / "by-exec").stat()
         assert (made.st_uid, made.st_gid) == (ALICE.uid, ALICE.gid)

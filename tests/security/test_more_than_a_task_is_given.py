@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from danlu.engines.api import Identity, TaskRef, Tty
+from danlu.engines.api import Identity, Run, TaskRef, Tty
 from danlu.engines.local.keeper import linux, seccomp, syscalls
 from danlu.spec.job import Stdin
 from tests.engines.conformance.talking import heard
@@ -48,8 +48,8 @@ async def test_the_servers_keys_are_in_no_keyring_of_a_task(
 async def test_nor_of_an_exec(servers_key: str, attacker: Attacker, tty: Tty | None) -> None:
     attempt = await attacker.harness.begin(shell("echo ready; exec sleep 1000"), identity=EVE)
     await attacker.harness.printed(attempt, b"ready")
-    words = ["sh", "-c", KEYS]
-    said = await heard(await attacker.harness.engine.exec(TaskRef(attempt, 0, JOB), words, tty))
+    run = Run(("sh", "-c", KEYS), tty)
+    said = await heard(await attacker.harness.engine.exec(TaskRef(attempt, 0, JOB), run))
     await attacker.harness.stop(attempt, 0)
     assert b"end-of-keys" in said
     assert servers_key.encode() not in said
@@ -237,8 +237,8 @@ async def test_an_exec_is_refused_them_too(attacker: Attacker) -> None:
     on_x86()
     attempt = await attacker.harness.begin(shell("echo ready; exec sleep 1000"), identity=EVE)
     await attacker.harness.printed(attempt, b"ready")
-    words = [PYTHON, "-c", CALLS, "bpf 321 0 0 0"]
-    said = await heard(await attacker.harness.engine.exec(TaskRef(attempt, 0, JOB), words, None))
+    run = Run((PYTHON, "-c", CALLS, "bpf 321 0 0 0"))
+    said = await heard(await attacker.harness.engine.exec(TaskRef(attempt, 0, JOB), run))
     await attacker.harness.stop(attempt, 0)
     assert said == b"bpf: Operation not permitted\n"
 

@@ -147,3 +147,25 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         load(tmp_path / "nowhere.toml")
     assert "nowhere.toml: No such file" in error.value.message.en
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("", Address("127.0.0.1")),
+        ('listen = ["0.0.0.0:80", "lab"]', Address("0.0.0.0")),
+        ('ssh = "10.0.0.5:22"', Address("10.0.0.5", 22)),
+        ('ssh = "lab"', Address("lab")),
+        ('ssh = "off"', None),
+    ],
+)
+def test_ssh_clients_come_in_where_the_pages_are_unless_said(
+    tmp_path: Path, text: str, address: Address | None
+) -> None:
+    assert load(config(tmp_path, f"[server]\n{text}\n")).ssh_address == address
+
+
+@pytest.mark.parametrize("value", ['"lab:port"', "22", "true"])
+def test_a_place_for_ssh_that_is_none_is_told(tmp_path: Path, value: str) -> None:
+    with pytest.raises(ConfigError, match=r"server\.ssh"):
+        load(config(tmp_path, f"[server]\nssh = {value}\n"))

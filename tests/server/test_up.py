@@ -85,6 +85,7 @@ def test_up_tells_the_address_the_admin_and_a_password_and_runs_a_first_job(home
     assert re.search(r"http://127\.0\.0\.1:\d+", said)
     assert "admin" in said
     assert re.search(r"one-time password: [a-z0-9-]{19}", said)
+    assert re.search(r"ssh -p \d+ USER\+JOB@127\.0\.0\.1", said)
     first = home.until("It works.")
     assert "Hello from admin/first-1" in first
     assert home.danlu("run", "--", "echo", "found you").stdout == "found you\n"
@@ -204,7 +205,8 @@ def test_a_bad_configuration_is_told_and_nothing_starts(home: Home) -> None:
 
 def test_check_says_what_is_possible_here(home: Home) -> None:
     said = home.danlu("check").stdout
-    for subject in ("user", "namespaces", "stopping", "cgroups", "seccomp", "containers", "disk"):
+    subjects = "user namespaces stopping cgroups seccomp containers ssh disk"
+    for subject in subjects.split():
         assert re.search(rf"^{subject} +(yes|partly|no) ", said, re.MULTILINE), subject
     findings = json.loads(home.danlu("check", "--json").stdout)
     assert all(finding["en"] and finding["zh"] for finding in findings)
@@ -216,6 +218,8 @@ def test_check_looks_at_the_server_that_runs_here(home: Home) -> None:
     home.up("--port", str(free_port()), "--config", str(config))
     findings = {each["what"]: each for each in json.loads(home.danlu("check", "--json").stdout)}
     assert "node only-here" in findings
+    port = int((home.data / "gateway" / "port").read_text())
+    assert str(port) in findings["ssh"]["en"], "the one in use, not the next free one"
     assert str(config) in findings["configuration"]["en"]
     assert str(home.folder / "data") in findings["configuration"]["zh"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import json
 import os
@@ -29,6 +30,7 @@ class DanluServer:
     """Starts `python -m danlu.server` and talks to it. Ends its tasks when the test is over."""
 
     module = "danlu.server"
+    wrapper: tuple[str, ...] = ()  # a program that becomes the server
 
     def __init__(
         self,
@@ -52,7 +54,7 @@ class DanluServer:
         self.process: subprocess.Popen[bytes] | None = None
         self.log = data.parent / f"{data.name}.server.log"
         self.config = data.parent / f"{data.name}.toml"
-        self.config.write_text(config)
+        self.config.write_text(config if "ssh = " in config else without_ssh(config))
         self.config.chmod(0o600)
 
     @property
@@ -79,6 +81,7 @@ class DanluServer:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [
+                    *self.wrapper,
                     sys.executable,
                     "-m",
                     self.module,
@@ -140,6 +143,23 @@ class DanluServer:
                 time.sleep(0.1)
         finally:
             self.stop()
+            self.end_gateway()
+
+    @property
+    def gateway(self) -> int | None:
+        """The process that serves SSH clients and outlives the server."""
+        with contextlib.suppress(OSError, ValueError), open(self.data / "gateway/lock") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(lock.read())
+        return None
+
+    def end_gateway(self) -> None:
+        while (pid := self.gateway) is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
 
     def get(self, path: str, timeout: float = PATIENCE) -> Any:
         return self.call("GET", path, timeout=timeout)
@@ -204,6 +224,13 @@ class DanluServer:
 
     def tail(self) -> str:
         return self.log.read_text(errors="replace")[-3000:] if self.log.exists() else ""
+
+
+def without_ssh(config: str) -> str:
+    """Most tests need no port for SSH clients."""
+    if "[server]\n" in config:
+        return config.replace("[server]\n", '[server]\nssh = "off"\n', 1)
+    return f'{config}\n[server]\nssh = "off"\n'
 
 
 def free_port() -> int:

@@ -33,8 +33,9 @@ SESSION_SECONDS = 30 * 86400.0
 BROWSER_SECONDS = 30 * 86400.0
 BROWSER_IDLE_SECONDS = 7 * 86400.0
 BROWSER = "browser"
-SIGNED_IN = ("session", BROWSER)
-"""The kinds of tokens that come from a name and a password."""
+SSH = "ssh"
+SIGNED_IN = ("session", BROWSER, SSH)
+"""The kinds of tokens that come from signing in."""
 TOUCH_SECONDS = 3600.0
 TELL_SECONDS = 30.0
 LOOK_AGAIN_SECONDS = 60.0
@@ -246,7 +247,7 @@ def digest_of(token: str) -> str:
 
 def expiry(kind: str, created_at: float, used_at: float) -> float | None:
     """When a sign-in ends that is used now; other tokens end when their makers said."""
-    if kind == "session":
+    if kind in ("session", SSH):
         return used_at + SESSION_SECONDS
     if kind == BROWSER:
         return min(created_at + BROWSER_SECONDS, used_at + BROWSER_IDLE_SECONDS)

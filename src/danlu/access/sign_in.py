@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from danlu.access import audit
 from danlu.access.errors import NotAllowed, TooMany, WrongPassword
-from danlu.access.gate import SESSION_SECONDS, SIGNED_IN, Gate, digest_of, new_token, token_row
+from danlu.access.gate import (
+    SESSION_SECONDS,
+    SIGNED_IN,
+    SSH,
+    Gate,
+    digest_of,
+    new_token,
+    token_row,
+)
 from danlu.access.passwords import check_new
 from danlu.access.principal import Asker, Principal
 from danlu.spec.text import Text
@@ -15,6 +23,8 @@ from danlu.store import signups, users
 from danlu.store.rows import RequestRow, TokenRow, UserRow
 from danlu.store.store import Store
 from danlu.store.tx import Tx
+
+__all__ = ["SSH", "SignIn", "SignedIn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,26 @@ class SignIn:
         if instead_of:
             gate.forget_secret(instead_of)
         return SignedIn(secret, row, user)
+
+    async def by_key(self, name: str, fingerprint: str, address: str) -> SignedIn:
+        """Whoever asks has checked that the key is this person's and was shown."""
+        user = await self._store.read(lambda tx: users.get_user(tx, name))
+        if user is None or user.status != "active":
+            raise _refusal(user, None, good=True)
+        secret, asker = new_token(), Asker(Principal(user.name), address)
+        row = token_row(user.id, secret, "ssh", kind=SSH, address=address)
+
+        def op(tx: Tx) -> None:
+            users.insert_token(tx, row)
+            audit.note(tx, asker, "login", user.name, key=fingerprint)
+
+        await self._store.write(op)
+        return SignedIn(secret, row, user)
+
+    async def ended(self, who: Principal) -> None:
+        """A sign-in that lasts as long as its connection is over."""
+        await self._store.write(lambda tx: users.revoke(tx, who.token_id))
+        self._gate.forget([who.user_id])
 
     async def change_password(self, asker: Asker, old: str, new: str) -> bool:
         """Ends the other sessions. False: the old password is wrong."""

@@ -122,6 +122,10 @@ class SshKeys:
     async def of(self, who: Principal) -> list[SshKeyRow]:
         return await self._store.read(lambda tx: ssh_keys.of(tx, who.name))
 
+    async def knows(self, name: str, fingerprint: str) -> bool:
+        row = await self._store.read(lambda tx: ssh_keys.by_fingerprint(tx, fingerprint))
+        return row is not None and row.owner == name
+
     async def add(self, asks: Asker, line: str, label: str) -> SshKeyRow:
         key = parse(line)
         named = (label.strip() or key.comment)[:_LONGEST_LABEL]

@@ -335,6 +335,7 @@ class ServerInfo(BaseModel):
     database_problem_en: str
     database_problem_zh: str
     disk_full_since: float | None
+    ssh_port: int | None = Field(description="where SSH clients come in; null: nowhere")
 
 
 class Goodbye(BaseModel):

@@ -59,6 +59,7 @@ async def server(our: Our, who: Who) -> Values:
         "database_ok": info.database_ok,
         **info.database_problem.values("database_problem"),
         "disk_full_since": info.disk_full_since,
+        "ssh_port": info.ssh_port,
     }
 
 

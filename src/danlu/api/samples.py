@@ -141,6 +141,7 @@ SAMPLES: dict[str, Any] = {
     "database_problem_en": "",
     "database_problem_zh": "",
     "disk_full_since": None,
+    "ssh_port": 2222,
     "Queue.name": "vision",
     "place": "tight",
     "preempt": "lower-priority",

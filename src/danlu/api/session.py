@@ -38,8 +38,8 @@ class Me(BaseModel):
 class Token(BaseModel):
     id: str
     kind: str = Field(
-        description="`session`: from a sign-in; `browser`: from one in a browser; `personal`; "
-        "`machine`: the server's"
+        description="`session`: from a sign-in; `browser`: from one in a browser; "
+        "`ssh`: an SSH connection; `personal`; `machine`: the server's"
     )
     label: str
     scope: str

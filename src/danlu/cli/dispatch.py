@@ -35,7 +35,6 @@ ELSEWHERE = {
     "tail": "logs -f",
     "retry": "rerun",
     "restart": "rerun",
-    "ssh": "exec",
     "bash": "shell",
     "start": "up",
     "serve": "up",

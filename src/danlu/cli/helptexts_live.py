@@ -29,6 +29,51 @@ LIVE: dict[str, tuple[str, str]] = {
         "  danlu shell -g 1\n"
         "  danlu shell mnist-3",
     ),
+    "cmd.ssh": (
+        "Enter a running job with ssh",
+        "用 ssh 进入运行中的任务",
+    ),
+    "about.ssh": (
+        "Starts the system's ssh with address, port and user; options and the command after the "
+        "job are passed on. Without a job, the last one is meant.\n"
+        "  danlu ssh mnist-3\n"
+        "  danlu ssh mnist-3.1 -L 8888:localhost:8888\n"
+        "  danlu ssh mnist-3 -- nvidia-smi",
+        "用正确的地址、端口和用户启动系统的 ssh；任务之后的选项和命令原样传给它。"
+        "不写任务时指上一个任务。\n"
+        "  danlu ssh mnist-3\n"
+        "  danlu ssh mnist-3.1 -L 8888:localhost:8888\n"
+        "  danlu ssh mnist-3 -- nvidia-smi",
+    ),
+    "cmd.ssh-config": (
+        "Print your running jobs as hosts for ~/.ssh/config",
+        "把运行中的任务输出为 ~/.ssh/config 的主机",
+    ),
+    "about.ssh-config": (
+        "For scp, rsync, VS Code, PyCharm and everything else that uses ssh:\n"
+        "  danlu ssh-config --install\n"
+        "  scp data.tar mnist-3.danlu:",
+        "供 scp、rsync、VS Code、PyCharm 等使用 ssh 的程序：\n"
+        "  danlu ssh-config --install\n"
+        "  scp data.tar mnist-3.danlu:",
+    ),
+    "opt.install": (
+        "write them to ~/.ssh/danlu_config and have ~/.ssh/config include it",
+        "写入 ~/.ssh/danlu_config，并让 ~/.ssh/config 引用它",
+    ),
+    "cmd.key": (
+        "Manage your public keys for SSH",
+        "管理 SSH 登录用的公钥",
+    ),
+    "about.key": (
+        "Without a file, the public key in ~/.ssh is added; - reads standard input.\n"
+        "  danlu key add\n"
+        "  danlu key add laptop.pub --label laptop",
+        "不写文件时添加 ~/.ssh 中的公钥；- 表示标准输入。\n"
+        "  danlu key add\n"
+        "  danlu key add laptop.pub --label laptop",
+    ),
+    "opt.key.label": ("name of the key (default: its comment)", "公钥的名称（默认用其注释）"),
     "cmd.top": ("Watch the GPUs, their use and the queue", "实时查看显卡、使用率和队列"),
     "about.top": (
         "Redrawn every two seconds and when the window changes; q quits. If the output is not a "

@@ -38,6 +38,7 @@ class Command:
         "most",
         "name",
         "options",
+        "passes",
         "tail",
         "words",
     )
@@ -54,6 +55,7 @@ class Command:
         tail: bool = False,
         hidden: bool = False,
         default: str = "",
+        passes: bool = False,
     ) -> None:
         self.name = name
         self.module = module
@@ -65,6 +67,7 @@ class Command:
         self.tail = tail  # its arguments are followed by the words of another command
         self.hidden = hidden
         self.default = default  # the verb, if none is given
+        self.passes = passes  # what follows its arguments, or is no option of ours, is the tail
 
 
 class UsageError(Exception):
@@ -133,6 +136,9 @@ class _Parser:
         at = 0
         while at < len(words):
             word = words[at]
+            if command.passes and (len(args.words) >= command.most or self._is_foreign(word)):
+                args.tail = words[at:]
+                break
             at += 1
             if word == "--":
                 if command.tail:
@@ -152,6 +158,11 @@ class _Parser:
         if not args.flag("help"):
             self._check_count()
         return args
+
+    def _is_foreign(self, word: str) -> bool:
+        if word.startswith("--"):
+            return word[2:].partition("=")[0] not in self.long
+        return word.startswith("-") and word[1:2] not in self.short
 
     def _take_long(self, word: str, after: list[str]) -> int:
         name, equals, value = word[2:].partition("=")

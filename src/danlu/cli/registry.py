@@ -221,6 +221,20 @@ COMMANDS = (
         1,
         JOB,
     ),
+    Command(
+        "ssh", "ssh", (), "[JOB[.TASK]] [OPTION OF ssh...] [-- COMMAND...]", 0, 1, JOB, passes=True
+    ),
+    Command("ssh-config", "ssh", (Option("install"),), "[JOB]", 0, 1, JOB),
+    Command(
+        "key",
+        "keys",
+        (Option("label", "TEXT"),),
+        "[list] | add [FILE|-] | remove ID...",
+        0,
+        -1,
+        "list add remove",
+        default="list",
+    ),
     Command("top", "top", (Option("every", "TIME"), Option("once"))),
     Command(
         "secret",

@@ -13,6 +13,54 @@ LIVE: dict[str, tuple[str, str]] = {
         "{ref} has a terminal, but standard input is none; showing its output only",
         "{ref} 使用终端，而标准输入不是终端；只显示输出",
     ),
+    "key.added": (
+        "{fingerprint} added; danlu ssh JOB enters a running job",
+        "已添加 {fingerprint}；danlu ssh 任务 可进入运行中的任务",
+    ),
+    "key.cannot_read": ("Cannot read {path}: {cause}", "无法读取 {path}：{cause}"),
+    "key.head_added": ("ADDED", "添加"),
+    "key.head_fingerprint": ("FINGERPRINT", "指纹"),
+    "key.head_id": ("ID", "编号"),
+    "key.head_label": ("LABEL", "标签"),
+    "key.no_usual": (
+        "No public key in ~/.ssh: make one with ssh-keygen -t ed25519, or name a file",
+        "~/.ssh 中没有公钥：用 ssh-keygen -t ed25519 生成，或指定文件",
+    ),
+    "key.none": (
+        "No SSH keys; danlu key add adds the one in ~/.ssh",
+        "没有 SSH 公钥；danlu key add 添加 ~/.ssh 中的公钥",
+    ),
+    "key.private": (
+        "{path} is a private key and was not sent; name the .pub file",
+        "{path} 是私钥，没有发送；请指定 .pub 文件",
+    ),
+    "key.removed": ("{count} {count:key|keys} removed", "已删除 {count} 个公钥"),
+    "key.too_large": (
+        "{path} is too large for a public key; name a .pub file with one key",
+        "{path} 太大，不是公钥；请指定只含一个公钥的 .pub 文件",
+    ),
+    "ssh.cannot_write": ("Cannot write {path}: {cause}", "无法写入 {path}：{cause}"),
+    "ssh.install_all": (
+        "--install is for all running jobs; leave out the job",
+        "--install 针对所有运行中的任务；请去掉任务名",
+    ),
+    "ssh.installed": (
+        "Running jobs are in {file}: ssh JOB.danlu; the list is renewed whenever it is used",
+        "运行中的任务已写入 {file}：ssh 任务.danlu；每次使用时自动更新",
+    ),
+    "ssh.no_client": (
+        "No ssh program here; install OpenSSH, or use another client: {line}",
+        "这里没有 ssh 程序；请安装 OpenSSH，或使用其他客户端：{line}",
+    ),
+    "ssh.none_running": (
+        "# None of your jobs is running",
+        "# 你没有运行中的任务",
+    ),
+    "ssh.off": (
+        "This server does not accept SSH clients; use danlu shell or danlu exec, or ask the admin "
+        "about server.ssh",
+        "该服务器不接受 SSH 连接；请用 danlu shell 或 danlu exec，或向管理员询问 server.ssh",
+    ),
     "shell.no_terminal": (
         "danlu shell needs a terminal; in scripts use danlu run or danlu exec",
         "danlu shell 需要终端；脚本中请用 danlu run 或 danlu exec",

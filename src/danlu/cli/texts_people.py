@@ -111,6 +111,7 @@ PEOPLE: dict[str, tuple[str, str]] = {
     "token.kind_personal": ("personal", "个人"),
     "token.kind_session": ("session", "会话"),
     "token.kind_browser": ("browser", "浏览器"),
+    "token.kind_ssh": ("ssh", "SSH"),
     "token.made": (
         "Shown only once; expires {when}. Scripts use it as DANLU_TOKEN",
         "只显示这一次；{when} 失效。脚本可用作 DANLU_TOKEN",

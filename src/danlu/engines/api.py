@@ -262,9 +262,37 @@ class UsageReport:
     nodes: Mapping[str, NodeUsage] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A command to be run inside a running task."""
+
+    words: tuple[str, ...]
+    tty: Tty | None = None
+    env: Mapping[str, str] = field(default_factory=dict)  # besides the task's own
+    cwd: str = ""  # empty: the task's; ~: the user's home
+    shell: bool = False  # the first word is a line for the task's shell
+    files: bool = False  # no command: an SFTP server for the task's files
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Something to connect to or to listen on, as seen from inside a task, by its user.
+
+    A port of a host, or a socket at an absolute path. To listen on neither means a new socket in a
+    folder of its own, on port 0 any free port.
+    """
+
+    port: int | None = None
+    host: str = "localhost"
+    path: str | None = None
+
+
 class Duplex(Protocol):
     """A two-way connection to a process: bytes in, bytes out, finally an exit status."""
 
+    @property
+    def exit_signal(self) -> int | None: ...  # if a signal ended it; exit_code() is 128 more
+    async def signal(self, number: int) -> None: ...  # to the process and those it started
     async def send(self, data: bytes) -> None: ...
     async def send_eof(self) -> None: ...
     async def resize(self, rows: int, cols: int) -> None: ...
@@ -272,6 +300,15 @@ class Duplex(Protocol):
         self,
     ) -> tuple[int, bytes] | None: ...  # (1 stdout | 2 stderr, bytes); None: end
     async def exit_code(self) -> int | None: ...
+    async def close(self) -> None: ...
+
+
+class Listener(Protocol):
+    """A socket inside a task that accepts connections until it is closed."""
+
+    @property
+    def endpoint(self) -> Endpoint: ...  # with the port or path that was chosen
+    async def accept(self) -> Duplex | None: ...  # None: the task has ended
     async def close(self) -> None: ...
 
 
@@ -303,6 +340,21 @@ class Images(Protocol):
     async def prepare_image(
         self, node: str, image: str, progress: Callable[[ImageProgress], None]
     ) -> None: ...  # raises NoImage, Unreachable; cancel it when no longer needed
+
+
+class Reach(Protocol):
+    """Ways into running tasks that work without the engine, and so without the server."""
+
+    async def exec(self, task: TaskRef, run: Run) -> Duplex: ...
+    async def connect(self, task: TaskRef, to: Endpoint) -> Duplex: ...
+    async def listen(self, task: TaskRef, at: Endpoint) -> Listener: ...
+
+
+@runtime_checkable
+class Reachable(Protocol):
+    """An engine whose tasks another process of Danlu can reach."""
+
+    def reach_settings(self) -> Mapping[str, str]: ...  # `kind`, and what its Reach needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +431,7 @@ class Engine(Protocol):
         timeout: float,  # noqa: ASYNC109
     ) -> bool: ...
     async def attach(self, task: TaskRef) -> Duplex: ...  # input only: output goes to the log
-    async def exec(self, task: TaskRef, argv: Sequence[str], tty: Tty | None) -> Duplex: ...
-    async def connect(self, task: TaskRef, port: int) -> Duplex: ...
+    async def exec(self, task: TaskRef, run: Run) -> Duplex: ...
+    async def connect(self, task: TaskRef, to: Endpoint) -> Duplex: ...  # made inside the task
+    async def listen(self, task: TaskRef, at: Endpoint) -> Listener: ...  # likewise
     async def usage(self) -> UsageReport: ...  # all tasks and nodes

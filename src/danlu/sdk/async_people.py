@@ -118,6 +118,19 @@ class AsyncPeople:
         ]
         return answer
 
+    async def ssh_keys(self) -> list[model.SshKey]:
+        answer: list[model.SshKey] = (await self._do("GET", "/ssh-keys"))["keys"]
+        return answer
+
+    async def add_ssh_key(self, key: str, label: str = "") -> model.SshKey:
+        """`key`: one line of a .pub file."""
+        answer: model.SshKey = await self._do("POST", "/ssh-keys", {"key": key, "label": label})
+        return answer
+
+    async def remove_ssh_key(self, key_id: str) -> model.SshKey:
+        answer: model.SshKey = await self._do("DELETE", f"/ssh-keys/{segment(key_id)}")
+        return answer
+
     async def make_token(
         self, label: str = "", *, scope: str = "all", expires_in: float | None = None
     ) -> model.NewToken:

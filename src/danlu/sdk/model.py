@@ -563,6 +563,7 @@ class Server(TypedDict, total=False):
     database_problem_en: str
     database_problem_zh: str
     disk_full_since: float | None
+    ssh_port: int | None
 
 
 class SignedUp(TypedDict, total=False):

@@ -121,6 +121,19 @@ class People:
         answer: list[model.Token] = self._do("GET", target("/tokens", {"user": user}))["tokens"]
         return answer
 
+    def ssh_keys(self) -> list[model.SshKey]:
+        answer: list[model.SshKey] = self._do("GET", "/ssh-keys")["keys"]
+        return answer
+
+    def add_ssh_key(self, key: str, label: str = "") -> model.SshKey:
+        """`key`: one line of a .pub file."""
+        answer: model.SshKey = self._do("POST", "/ssh-keys", {"key": key, "label": label})
+        return answer
+
+    def remove_ssh_key(self, key_id: str) -> model.SshKey:
+        answer: model.SshKey = self._do("DELETE", f"/ssh-keys/{segment(key_id)}")
+        return answer
+
     def make_token(
         self, label: str = "", *, scope: str = "all", expires_in: float | None = None
     ) -> model.NewToken:

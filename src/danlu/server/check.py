@@ -24,8 +24,8 @@ from danlu.engines.local.keeper.trial import why_no_filter
 from danlu.server.check_containers import containers
 from danlu.server.engines import LOCAL, EngineConfig, local_config, make_engine
 from danlu.server.identities import circle_of_trust, find_uids
-from danlu.server.settings import ConfigError, ServerConfig, find_file, load
-from danlu.server.sockets import check_tls
+from danlu.server.settings import SSH_PORT, Address, ConfigError, ServerConfig, find_file, load
+from danlu.server.sockets import PortTaken, check_tls, listen_on
 from danlu.server.words import say
 from danlu.spec.text import Text, counted
 from danlu.spec.units import format_size
@@ -80,6 +80,7 @@ def look(config: ServerConfig) -> Iterator[Finding]:
         yield Finding(*line)
     yield from _nodes(inventory, abilities)
     yield from _others(config)
+    yield _ssh(config)
     yield _disk(config.data)
 
 
@@ -264,6 +265,41 @@ def _nodes(inventory: Inventory, found: Abilities) -> Iterator[Finding]:
                 f"{node.cpus:g} 个 CPU，{memory} 内存，显卡：{gpus}（{source.zh}）",
             ),
         )
+
+
+def _ssh(config: ServerConfig) -> Finding:
+    address = config.ssh_address
+    if address is None:
+        message = Text(
+            'Off: danlu.toml says ssh = "off"', '已关闭：danlu.toml 中设置了 ssh = "off"'
+        )
+        return Finding("ssh", "partly", message)
+    port = _own_port(config, address)
+    if port is None:
+        try:
+            with listen_on(address, SSH_PORT) as listener:
+                port = listener.getsockname()[1]
+        except ConfigError as error:
+            return Finding("ssh", "no", error.message)
+    return Finding(
+        "ssh",
+        "yes",
+        Text(
+            f"Running jobs can be entered on port {port} of {address.host}",
+            f"可通过 {address.host} 的端口 {port} 进入运行中的任务",
+        ),
+    )
+
+
+def _own_port(config: ServerConfig, address: Address) -> int | None:
+    """Where the server of this data folder listens already."""
+    with contextlib.suppress(OSError, ValueError):
+        port = int((config.data / "gateway" / "port").read_text())
+        try:
+            listen_on(replace(address, port=port)).close()
+        except PortTaken:
+            return port
+    return None
 
 
 def _disk(data: Path) -> Finding:

@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -30,6 +31,7 @@ from danlu.server import files, first_admin
 from danlu.server.connections import LimitedProtocol, limited
 from danlu.server.engines import make_engine
 from danlu.server.first_admin import ADMIN
+from danlu.server.gateway import Gateway
 from danlu.server.handshakes import Encrypted
 from danlu.server.identities import circle_of_trust, find_uids, settle_uids, with_registry
 from danlu.server.places import Places
@@ -94,6 +96,11 @@ async def _serve_http(
         controller, gate, people, urls, config.proxies, demo is not None, config.metrics_from
     )
     server = _server(config, ours)
+    ssh = config.ssh_address
+    gateway = None if ssh is None else Gateway(config.data, ssh, ours.doors)
+    if gateway is not None:
+        await gateway.start()
+        ours.server.ssh_port = lambda: gateway.port
     ours.server.stop = lambda: setattr(server, "should_exit", True)
     contexts = _publish(config, urls[0], token, demo is not None)
     # uvicorn re-raises the signal that ended it; by then everything must be closed.
@@ -106,7 +113,7 @@ async def _serve_http(
             await asyncio.sleep(0.005)
         if serving.done():
             await serving  # it logs the reason itself
-        _banner(config, urls, password, controller, contexts, demo)
+        _banner(config, urls, password, controller, contexts, demo, gateway)
         first_admin.shown(config.data)
         if demo is not None:
             demo.begin(ours)
@@ -119,6 +126,8 @@ async def _serve_http(
         deposed.cancel()
         for task in accepting:
             task.cancel()
+        if gateway is not None:
+            await gateway.close()
         await gate.close()
     return 1 if controller.context.deposed.is_set() else 0
 
@@ -206,6 +215,7 @@ def _banner(
     controller: Controller,
     contexts: tuple[str, str],
     demo: Demo | None,
+    gateway: Gateway | None,
 ) -> None:
     context, current = contexts
     nodes = controller.context.ledger.nodes()
@@ -221,6 +231,16 @@ def _banner(
             ),
         )
     )
+    if gateway is not None and gateway.port is not None:
+        host = urlsplit(urls[0]).hostname
+        lines.append(
+            say(
+                Text(
+                    f"  ssh -p {gateway.port} USER+JOB@{host} enters a running job",
+                    f"  ssh -p {gateway.port} 用户+任务@{host} 进入运行中的任务",
+                )
+            )
+        )
     if running and demo is None:
         lines.append(
             say(

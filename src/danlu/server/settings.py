@@ -43,6 +43,7 @@ __all__ = [
     "usual_file",
 ]
 DEFAULT_PORT = 8080
+SSH_PORT = 2222
 Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 _MOST_GPUS = 4096  # GPUs of one model on one node
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?\.?")
@@ -58,6 +59,7 @@ _SERVER = (
     "hosts",
     "names",
     "metrics_from",
+    "ssh",
 )
 _NAMES = ("all", "group")
 
@@ -87,10 +89,18 @@ class ServerConfig:
     proxies: frozenset[str] = frozenset()  # proxies whose X-Forwarded-For is trusted
     hosts: tuple[str, ...] = ()  # host names of this server
     metrics_from: Networks = ()  # may read /metrics without signing in
+    ssh: Address | Literal["off"] | None = None  # None: where the pages are
     names: str = "all"  # or "group": names of other groups' jobs are hidden
     policy: Policy = field(default_factory=Policy)
     quotas: Quotas = field(default_factory=Quotas)
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def ssh_address(self) -> Address | None:
+        """Where SSH clients come in; without a port: 2222 or the next free one. None: nowhere."""
+        if self.ssh == "off":
+            return None
+        return Address(self.listen[0].host) if self.ssh is None else self.ssh
 
     @property
     def database_url(self) -> str:
@@ -219,8 +229,16 @@ class Reader(Values):
             limits=self._limits(self._table(values, "limits", _LIMITS)),
             proxies=self._proxies(server.get("proxies", [])),
             hosts=self._hosts(server.get("hosts", [])),
+            ssh=self._ssh(server.get("ssh")),
             metrics_from=self._networks("server.metrics_from", server.get("metrics_from", [])),
         )
+
+    def _ssh(self, value: Any) -> Address | Literal["off"] | None:
+        if value is None:
+            return None
+        if value == "off":
+            return "off"
+        return self._address(self._text("server.ssh", value), "server.ssh")
 
     def _metrics_size(self, value: Any) -> int:
         if value is None:
@@ -392,7 +410,7 @@ class Reader(Values):
                 changes[name] = int(number) if kinds[name].startswith("int") else number
         return replace(Defaults(), **changes)
 
-    def _address(self, text: str) -> Address:
+    def _address(self, text: str, key: str = "server.listen") -> Address:
         host, colon, port = text.rpartition(":")
         if text.startswith("[") and text.endswith("]"):
             return Address(text[1:-1])
@@ -401,6 +419,6 @@ class Reader(Values):
         host = host.strip("[]")
         if not port.isdigit() or not 0 <= int(port) < 65536:
             raise self._wrong(
-                "server.listen", text, Text("must be host or host:port", "请写 主机 或 主机:端口")
+                key, text, Text("must be host or host:port", "请写 主机 或 主机:端口")
             )
         return Address(host or "0.0.0.0", int(port))  # noqa: S104 - the admin wrote ":8080"

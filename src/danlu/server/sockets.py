@@ -14,13 +14,14 @@ _TRIES = 100
 
 
 def listen(addresses: tuple[Address, ...]) -> list[socket.socket]:
-    return [_listen(address) for address in addresses]
+    return [listen_on(address) for address in addresses]
 
 
-def _listen(address: Address) -> socket.socket:
+def listen_on(address: Address, usual: int = DEFAULT_PORT) -> socket.socket:
+    """`usual`: the first port to try if the address names none."""
     if address.port is not None:
         return _bind(address.host, address.port)
-    for port in range(DEFAULT_PORT, DEFAULT_PORT + _TRIES):
+    for port in range(usual, usual + _TRIES):
         try:
             return _bind(address.host, port)
         except PortTaken:

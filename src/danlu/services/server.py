@@ -30,6 +30,7 @@ class Info:
     database_ok: bool
     database_problem: Text
     disk_full_since: float | None
+    ssh_port: int | None  # None: off
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Server:
         self.demo = demo
         self.stop: Callable[[], None] = lambda: None
         """Ends the process; set by the server."""
+        self.ssh_port: Callable[[], int | None] = lambda: None
+        """Where SSH clients come in; set by the server."""
 
     @property
     def installation(self) -> str:
@@ -73,6 +76,7 @@ class Server:
             health.ok,
             problem,
             self.disk_full_since,
+            self.ssh_port(),
         )
 
     async def shutdown(self, asks: Asker) -> list[Running]:

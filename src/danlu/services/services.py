@@ -30,6 +30,7 @@ from danlu.services.audit import Audit
 from danlu.services.backup import Backup
 from danlu.services.board import Board
 from danlu.services.cluster import Cluster
+from danlu.services.doors import Doors
 from danlu.services.export import Export, Networks
 from danlu.services.found import Found
 from danlu.services.jobs import Jobs
@@ -65,6 +66,7 @@ class Services:
     listing: Listing
     logs: JobLogs
     tasks: Tasks
+    doors: Doors
     stream: Stream
     secrets: Secrets
     volumes: Catalogue
@@ -93,6 +95,7 @@ def services(
     names = Names(context)
     found, cluster = Found(controller, lookup, names), Cluster(controller, names)
     jobs = Jobs(controller, lookup, found, submitter, names)
+    tasks, keys = Tasks(controller, found, gate), SshKeys(context.store)
     return Services(
         gate=gate,
         people=accounts.people,
@@ -100,7 +103,7 @@ def services(
         groups=accounts.groups,
         usage=Usage(context.store),
         tokens=accounts.tokens,
-        ssh_keys=SshKeys(context.store),
+        ssh_keys=keys,
         signup=accounts.signup,
         sign_in=accounts.sign_in,
         tickets=accounts.tickets,
@@ -109,7 +112,8 @@ def services(
         submitting=Submitting(controller, submitter, names),
         listing=Listing(controller, found, names),
         logs=JobLogs(controller, found, Logs(context, lookup), gate),
-        tasks=Tasks(controller, found, gate),
+        tasks=tasks,
+        doors=Doors(gate, accounts.sign_in, keys, tasks),
         stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),

@@ -15,7 +15,7 @@ from danlu.access.gate import Gate
 from danlu.access.principal import Asker
 from danlu.control.controller import Controller
 from danlu.control.life import Stage
-from danlu.engines.api import Duplex, Engine, TaskRef, Tty
+from danlu.engines.api import Duplex, Engine, Run, TaskRef, Tty
 from danlu.services.found import Found
 from danlu.services.slots import Slot, Slots
 from danlu.services.terminals import TerminalKey, Terminals, View
@@ -92,11 +92,19 @@ class Tasks:
             return Entered(view, self._gate, asks, row.owner, None, None, view)
         slot = self._slots.take(asks.name)
         place = await self._running(row.id, task, wait=False)
-        duplex = await self._engine(row.id).exec(place, command.words, command.terminal)
+        duplex = await self._engine(row.id).exec(place, Run(tuple(command.words), command.terminal))
         # Only the program's name, since arguments may contain secrets.
         program = command.words[0][:200]
         entered = self._entered(asks, row, duplex, "job.entered", task, program, slot)
         return entered if key is None else self._kept(entered, key, slot)
+
+    async def find(self, asks: Asker, ref: str, task: int) -> tuple[JobRow, TaskRef, Engine]:
+        """A running task that this person may enter."""
+        row = await self._enterable(asks, ref)
+        return row, await self._running(row.id, task, wait=False), self._engine(row.id)
+
+    async def note_entered(self, asks: Asker, ref: str, task: int, words: str) -> None:
+        await self._note(asks, ref, "job.entered", task, words)
 
     def _kept(self, entered: Entered, key: TerminalKey, slot: Slot) -> Entered:
         barred = asyncio.create_task(entered.barred())

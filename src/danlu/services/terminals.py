@@ -138,6 +138,13 @@ class View:
     async def resize(self, rows: int, cols: int) -> None:
         await self._terminal.duplex.resize(rows, cols)
 
+    async def signal(self, number: int) -> None:
+        await self._terminal.duplex.signal(number)
+
+    @property
+    def exit_signal(self) -> int | None:
+        return self._terminal.duplex.exit_signal
+
     async def exit_code(self) -> int | None:
         if self._cut.is_set():
             raise OSError("another page has taken over this terminal")

@@ -38,7 +38,7 @@ export function Sessions() {
             {sessions.map((session) => (
               <tr key={session.id}>
                 <td title={session.label}>
-                  {session.kind === "browser" ? browserOf(session.label) || words.browser : words.commandLine}
+                  {session.kind === "browser" ? browserOf(session.label) || words.browser : session.kind === "ssh" ? "SSH" : words.commandLine}
                   {session.current && <span className="badge go here">{words.here}</span>}
                 </td>
                 <td className="mono">{session.address || "—"}</td>

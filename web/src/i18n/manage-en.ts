@@ -46,7 +46,7 @@ export const manageEn = {
     used: "Last used",
     expires: "Expires",
     sessions: "Signed in",
-    sessionsNote: "Browsers and command lines that are signed in as you.",
+    sessionsNote: "Browsers, command lines and SSH connections that are signed in as you.",
     here: "this browser",
     browser: "Browser",
     commandLine: "Command line",

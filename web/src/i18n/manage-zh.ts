@@ -44,7 +44,7 @@ export const manageZh: ManageWords = {
     used: "最近使用",
     expires: "到期",
     sessions: "登录中",
-    sessionsNote: "以你的身份登录的浏览器和命令行。",
+    sessionsNote: "以你的身份登录的浏览器、命令行和 SSH 连接。",
     here: "当前浏览器",
     browser: "浏览器",
     commandLine: "命令行",

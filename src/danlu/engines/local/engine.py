@@ -13,25 +13,25 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from danlu.engines.api import (
     NOTHING,
     Disk,
     Duplex,
+    Endpoint,
     GpuInfo,
     ImageProgress,
     Inventory,
     Launch,
+    Listener,
     LogFile,
     NodeInfo,
     Observation,
     Placer,
     Plan,
-    Refused,
+    Run,
     Seen,
     TaskRef,
-    Tty,
     Unreachable,
     UsageReport,
 )
@@ -47,8 +47,7 @@ from danlu.engines.local.config import (
 )
 from danlu.engines.local.container.runtimes import Search
 from danlu.engines.local.container.service import Containers
-from danlu.engines.local.duplex import to_keeper, to_port
-from danlu.engines.local.keeper import cgroup, frames, linux, record
+from danlu.engines.local.keeper import cgroup, linux, record
 from danlu.engines.local.launching import Launcher
 from danlu.engines.local.link import SpawnerClient
 from danlu.engines.local.logs import Growth, LogFiles
@@ -57,11 +56,11 @@ from danlu.engines.local.nvml import Watch
 from danlu.engines.local.observe import Watcher
 from danlu.engines.local.plan import PlanContext, make_plan
 from danlu.engines.local.ports import PortLeases
+from danlu.engines.local.reach import LocalReach
 from danlu.engines.local.usage import Kept, Meter, Nodes
 from danlu.spec.text import Text
 from danlu.spec.ties import KEPT_BY_THE_SYSTEM, OPEN_ALL_THE_SAME
 
-_TALK_PATIENCE = 2.0  # seconds until a new keeper must be listening
 _STOP_PATIENCE = 20.0  # seconds beyond the grace period before the keeper itself is killed
 _LAST_MOMENTS = 30  # hundredths of a second for idle keepers to exit
 
@@ -75,6 +74,7 @@ class LocalEngine:
         self.abilities = Abilities()
         self._config = replace(config, data=data)
         self._run = f"{data}/run"
+        self._reach = LocalReach(self._run, self._is_over)
         self._tag = hashlib.sha256(os.fsencode(data)).hexdigest()[:12]
         hello = {
             "data": str(data),
@@ -365,32 +365,23 @@ class LocalEngine:
     # -- connections --------------------------------------------------------------------------
 
     async def attach(self, task: TaskRef) -> Duplex:
-        return await self._talk(task, frames.ATTACH, {})
+        return await self._reach.attach(task)
 
-    async def exec(self, task: TaskRef, argv: Sequence[str], tty: Tty | None) -> Duplex:
-        if not argv:
-            raise Refused("exec needs a command")
-        size = None if tty is None else {"rows": tty.rows, "cols": tty.cols, "term": tty.term}
-        return await self._talk(task, frames.EXEC, {"argv": list(argv), "tty": size})
+    async def exec(self, task: TaskRef, run: Run) -> Duplex:
+        return await self._reach.exec(task, run)
 
-    async def connect(self, task: TaskRef, port: int) -> Duplex:
+    async def connect(self, task: TaskRef, to: Endpoint) -> Duplex:
+        return await self._reach.connect(task, to)
+
+    async def listen(self, task: TaskRef, at: Endpoint) -> Listener:
+        return await self._reach.listen(task, at)
+
+    def reach_settings(self) -> Mapping[str, str]:
+        return {"kind": "local", "run": self._run}
+
+    def _is_over(self, task: TaskRef) -> bool:
         attempt = self._launcher.known(task.attempt_id)
-        if attempt is None or attempt.tasks[task.task].ended:
-            raise Refused(f"task {task.task} is not running")
-        address = self._planning().addresses.get(attempt.tasks[task.task].node, "127.0.0.1")
-        return await to_port(address, port)
-
-    async def _talk(self, task: TaskRef, kind: bytes, ask: dict[str, Any]) -> Duplex:
-        limit = time.monotonic() + _TALK_PATIENCE
-        while True:
-            try:
-                return await to_keeper(f"{self._run}/{task.attempt_id}", task.task, kind, ask)
-            except Refused:
-                attempt = self._launcher.known(task.attempt_id)
-                ended = attempt is None or attempt.tasks[task.task].ended
-                if ended or time.monotonic() > limit:
-                    raise
-            await asyncio.sleep(0.005)
+        return attempt is None or attempt.tasks[task.task].ended
 
     async def usage(self) -> UsageReport:
         if self._meter is None:

@@ -18,12 +18,13 @@ import signal
 import termios
 from collections.abc import Callable
 
-from danlu.engines.local.keeper import cgroup, linux
+from danlu.engines.local.keeper import cgroup, linux, sftp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_MOST_OPEN = 4096
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _RESET = tuple(
     int(number)
@@ -147,6 +148,20 @@ class Starter:
         finally:
             os._exit(answer.code)
 
+    def serve_files(self, env: dict[str, str], stdio: Stdio) -> int:
+        """An SFTP server as the task's user, beginning in their home."""
+        with as_likely_to_be_killed(self._group):
+            pid = os.fork()
+        if pid:
+            return pid
+        try:
+            self._become(stdio, tty=False)
+            os.closerange(3, _MOST_OPEN)  # nothing is executed that would close the others
+            home = env.get("HOME", "/")
+            sftp.Server(0, 1, home if os.path.isdir(home) else "/").run()
+        finally:
+            os._exit(0)
+
     def _become(self, stdio: Stdio, tty: bool) -> None:
         signal.set_wakeup_fd(-1)
         for number in _RESET:
@@ -158,6 +173,10 @@ class Starter:
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in stdio]
         for target, fd in enumerate(high):
             os.dup2(fd, target)
+        self.become()
+
+    def become(self) -> None:
+        """This process is the task's user from here on, and counted with the task."""
         if self._group is not None:
             self._group.enter()
         os.umask(self._task["umask"])

@@ -8,14 +8,18 @@ HEAD = struct.Struct("!cI")
 SIZE = struct.Struct("!HH")
 LIMIT = 1 << 20
 
-EXEC = b"E"  # JSON: argv, tty
+EXEC = b"E"  # JSON: argv, tty, env, cwd, shell, files
+CONNECT = b"C"  # JSON: an address inside the task
+LISTEN = b"L"  # JSON: an address inside the task
 ATTACH = b"A"
 INPUT = b"i"
 RESIZE = b"r"  # rows, columns
 END_OF_INPUT = b"e"
+SIGNAL = b"s"  # its number
 OUT = b"1"
 ERR = b"2"
-EXIT = b"x"  # JSON: code, error
+EXIT = b"x"  # JSON: code, signal, error
+OPENED = b"o"  # JSON: address; a socket comes with it
 
 
 def pack(kind: bytes, body: bytes = b"") -> bytes:

@@ -8,11 +8,13 @@ import select
 import socket
 from collections.abc import Iterable
 
-from danlu.engines.local.keeper import cgroup, command, frames, session, terminal
+from danlu.engines.local.keeper import cgroup, command, frames, session, sockets, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+_SERVED_APART = (frames.EXEC, frames.CONNECT, frames.LISTEN)
 
 
 class Inputs:
@@ -77,15 +79,15 @@ class Inputs:
                 asked = reader.feed(data)
             kind, body = asked[0]
             ask = json.loads(body)
-            if kind not in (frames.EXEC, frames.ATTACH) or not isinstance(ask, dict):
+            if kind not in (*_SERVED_APART, frames.ATTACH) or not isinstance(ask, dict):
                 raise ValueError("invalid request")
         except (OSError, ValueError, RecursionError):
             conn.close()
             return
         conn.setblocking(True)
-        if kind == frames.EXEC:
+        if kind in _SERVED_APART:
             wanted = session.Ask(conn, ask, reader, asked[1:])
-            self._fork_session(listener, wanted, outputs, group)
+            self._fork_session(listener, kind, wanted, outputs, group)
             conn.close()
         elif self.stdin < 0:
             refusal = json.dumps({"error": "the task takes no input (stdin is none)"}).encode()
@@ -98,6 +100,7 @@ class Inputs:
     def _fork_session(
         self,
         listener: socket.socket,
+        kind: bytes,
         ask: session.Ask,
         outputs: Iterable[int],
         group: cgroup.Group | None,
@@ -111,7 +114,10 @@ class Inputs:
             # If these stayed open, the task's streams would not end with the task.
             for fd in {*outputs, self.stdin} - {-1}:
                 os.close(fd)
-            session.serve(ask, self._task, group, self.terminals)
+            if kind == frames.EXEC:
+                session.serve(ask, self._task, group, self.terminals)
+            else:
+                sockets.serve(kind, ask.conn, ask.values, self._task, group)
         finally:
             os._exit(0)
 

@@ -6,6 +6,7 @@ task's own, even after a server restart.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -16,10 +17,12 @@ from danlu.engines.local.keeper import cgroup, command, frames, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
 _PIECE = 64 * 1024
+_PARTING_SECONDS = 60.0
 _PENDING_LIMIT = 256 * 1024
+_SIGNALS = frozenset(int(number) for number in signal.valid_signals())
 
 
 class Ask:
@@ -43,13 +46,25 @@ def serve(ask: Ask, task: dict[str, Any], group: cgroup.Group | None, terminals:
     try:
         Session(ask, task, group, terminals).run()
     except command.CannotRun as error:
-        answer = _answer(error.code, error.values(), bool(ask.values.get("tty")))
-        ask.conn.sendall(frames.pack(frames.EXIT, answer))
+        answer = _answer(error.code, 0, error.values(), bool(ask.values.get("tty")))
+        _say_goodbye(ask.conn, answer)
 
 
-def _answer(code: int, failure: dict[str, Any] | None, tty: bool) -> bytes:
+def _say_goodbye(conn: socket.socket, answer: bytes) -> None:
+    """Input that was on its way is read: closing before would take the answer back."""
+    with contextlib.suppress(OSError):
+        conn.sendall(frames.pack(frames.EXIT, answer))
+        conn.shutdown(socket.SHUT_WR)
+        conn.settimeout(_PARTING_SECONDS)
+        while conn.recv(_PIECE):
+            pass
+    conn.close()
+
+
+def _answer(code: int, number: int, failure: dict[str, Any] | None, tty: bool) -> bytes:
     error = command.sentence(failure["hint"], failure["detail"]) if failure else ""
-    return json.dumps({"code": code, "error": error and error + "\r" * tty}).encode()
+    answer = {"code": code, "signal": number or None, "error": error and error + "\r" * tty}
+    return json.dumps(answer).encode()
 
 
 class Session:
@@ -63,7 +78,10 @@ class Session:
         self._tty = bool(ask.get("tty"))
         self._pending = b""
         self._input_ended = False
-        env = dict(task["processes"][0])
+        env = task["processes"][0] | (ask.get("env") or {})
+        if ask.get("cwd"):
+            folder = str(ask["cwd"])
+            task = task | {"workdir": env.get("HOME", "/") if folder == "~" else folder}
         if self._tty:
             env["TERM"] = str(ask["tty"]["term"])
         self._open(ask, terminals)
@@ -74,7 +92,11 @@ class Session:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         words = [str(word) for word in ask["argv"]]
         starter = command.Starter(task, group)
-        self._pid, self._report = starter.start(words, "argv", env, self._theirs, self._tty)
+        if ask.get("files"):
+            self._pid, self._report = starter.serve_files(env, self._theirs), -1
+        else:
+            run_as = "shell" if ask.get("shell") else "argv"
+            self._pid, self._report = starter.start(words, run_as, env, self._theirs, self._tty)
         for fd in set(self._theirs):
             os.close(fd)
 
@@ -114,9 +136,7 @@ class Session:
         if self._pending and ready.get(self._input, 0) & ~select.POLLIN:
             self._feed()
         if self._conn.fileno() in ready and not self._hear():
-            os.killpg(self._pid, signal.SIGHUP)
-            os.killpg(self._pid, signal.SIGCONT)
-            os._exit(0)
+            self._hang_up()
         for fd in [fd for fd in self._outputs if fd in ready]:
             self._carry(fd)
         if self._ended not in ready:
@@ -137,18 +157,30 @@ class Session:
         if not data:
             del self._outputs[fd]
             return False
-        self._conn.sendall(frames.pack(frames.OUT if self._tty else self._kind(fd), data))
+        try:
+            self._conn.sendall(frames.pack(frames.OUT if self._tty else self._kind(fd), data))
+        except OSError:
+            self._hang_up()
         return True
+
+    def _hang_up(self) -> NoReturn:
+        """The one who asked is gone."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._pid, signal.SIGHUP)
+            os.killpg(self._pid, signal.SIGCONT)
+        os._exit(0)
 
     def _kind(self, fd: int) -> bytes:
         return self._outputs[fd]
 
     def _hear(self) -> bool:
-        data = self._conn.recv(_PIECE)
-        if not data:
+        try:
+            data = self._conn.recv(_PIECE)
+            asked = self._reader.feed(data)
+        except (OSError, ValueError):
             return False
-        self._take(self._reader.feed(data))
-        return True
+        self._take(asked)
+        return bool(data)
 
     def _take(self, asked: list[tuple[bytes, bytes]]) -> None:
         for kind, body in asked:
@@ -158,6 +190,9 @@ class Session:
                 terminal.resize(self._input, body)
             elif kind == frames.END_OF_INPUT:
                 self._input_ended = True
+            elif kind == frames.SIGNAL and body and body[0] in _SIGNALS:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._pid, body[0])
         self._feed()
 
     def _feed(self) -> None:
@@ -184,6 +219,5 @@ class Session:
         code = os.waitstatus_to_exitcode(status)
         failed = os.read(self._report, 4096) if self._report >= 0 else b""
         failure = json.loads(failed) if failed else None
-        answer = _answer(code if code >= 0 else 128 - code, failure, self._tty)
-        self._conn.sendall(frames.pack(frames.EXIT, answer))
-        self._conn.close()
+        answer = _answer(code if code >= 0 else 128 - code, max(0, -code), failure, self._tty)
+        _say_goodbye(self._conn, answer)

@@ -1,0 +1,71 @@
+"""The gateway process: serves SSH on a socket it was given, also while the server is away."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import socket
+import time
+from pathlib import Path
+
+import asyncssh
+
+from danlu.gateway.link import Link
+from danlu.gateway.ssh import Connection, Reaches, serve
+
+LOCK = "lock"
+SOCKET = "server.sock"
+HOST_KEY = "host_ed25519"
+IDLE_SECONDS = 600.0
+_ORPHAN_SECONDS = 60.0
+_LOOK = 1.0
+
+
+def host_keys(folder: Path) -> list[str]:
+    """Made once, so that clients see the same host after a restart."""
+    path = folder / HOST_KEY
+    if not path.exists():
+        key = asyncssh.generate_private_key("ssh-ed25519")
+        draft = folder / f"{HOST_KEY}.{os.getpid()}"
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(fd, "wb") as file:
+            file.write(key.export_private_key())
+            os.fsync(fd)
+        os.rename(draft, path)
+    return [str(path)]
+
+
+async def run(folder: Path, listener: socket.socket, version: str, reaches: Reaches) -> None:
+    """Until nobody is connected any more, and nobody has been for a while."""
+    os.chdir(folder)  # the path of a socket has at most 108 bytes
+    lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.truncate(lock, 0)
+    os.write(lock, f"{os.getpid()}\n".encode())
+    link = Link(SOCKET, version)
+    living: set[Connection] = set()
+    draining = asyncio.Event()
+    acceptor = await serve(listener, host_keys(folder), link, reaches, living)
+
+    def drain() -> None:
+        """A newer one takes the port; those who are connected stay."""
+        if not draining.is_set():
+            acceptor.close()
+            os.close(lock)
+            draining.set()
+
+    link.on_drain = drain
+    linked = asyncio.create_task(link.run())
+    last = time.monotonic()
+    while True:
+        await asyncio.sleep(_LOOK)
+        now = time.monotonic()
+        if living:
+            last = now
+            continue
+        away = link.away_since is not None and now - link.away_since > _ORPHAN_SECONDS
+        if draining.is_set() or away or now - last > IDLE_SECONDS:
+            break
+    acceptor.close()
+    linked.cancel()
