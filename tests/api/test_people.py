@@ -318,3 +318,8 @@ def test_the_audit_log_is_for_admins_and_pages_backwards(people_harness: PeopleH
     assert people_harness.admin.get("/audit", act="secret.set", thing="s3", actor=person.name)[
         "lines"
     ]
+
+
+def test_changing_nothing_names_what_can_be_changed(people_harness: PeopleHarness) -> None:
+    refused = people_harness.admin.do("PATCH", "/users/admin", {"fullname": "A"}, expect=422)
+    assert "full_name, role, uid, gid" in refused["error"]["message_en"]

@@ -111,6 +111,11 @@ class People:
     async def change(self, asker: Asker, name: str, changes: dict[str, Any]) -> Person:
         """`changes`: full_name, role, uid, gid."""
         person = await self.show(asker, name)
+        if not changes:
+            fields = "full_name, role, uid, gid"
+            raise Unfit(
+                "changes", Text(f"name at least one of {fields}", f"请至少给出 {fields} 之一")
+            )
         own = changes.keys() <= {"full_name"} and rules.renames_person(asker.who, name)
         if not own:
             _managed(asker)
