@@ -14,6 +14,8 @@ from tests.support.parts import need
 
 _CALLS = "open,openat,openat2,creat,pivot_root,setns,execve,clone,clone3,fork,vfork"
 _LINE = re.compile(r"^(\d+) +(\w+)\((.*)$")
+_BEGUN = re.compile(r"^(\d+) +\w+\(.* <unfinished \.\.\.>$")
+_RESUMED = re.compile(r"^(\d+) +<\.\.\. \w+ resumed>(.*)$")
 _PATH = re.compile(r'^(?:(AT_FDCWD|\d+)(?:<([^>]*)>)?, )?"((?:[^"\\]|\\.)*)"')
 
 
@@ -41,10 +43,10 @@ class Opened:
 
 
 @contextmanager
-def traced(pid: int, log: Path) -> Iterator[None]:
+def traced(pid: int, log: Path, calls: str = _CALLS) -> Iterator[None]:
     """For as long as it is entered, every such call of a process and its children is noted."""
     strace = need("strace")
-    options = ["-f", "-qq", "-y", "-s", "300", "-e", f"trace={_CALLS}", "-o", log]
+    options = ["-f", "-qq", "-y", "-s", "300", "-e", f"trace={calls}", "-o", log]
     process = subprocess.Popen([strace, *options, "-p", str(pid)], stderr=subprocess.PIPE)
     deadline = time.monotonic() + 30
     status = Path(f"/proc/{pid}/status")
@@ -57,6 +59,18 @@ def traced(pid: int, log: Path) -> Iterator[None]:
     finally:
         process.terminate()
         process.wait()
+
+
+def calls_of(log: Path) -> Iterator[tuple[int, str]]:
+    """The process and the line of each call, in the order in which they returned."""
+    begun: dict[str, str] = {}
+    for line in log.read_text(errors="replace").splitlines():
+        if (match := _BEGUN.match(line)) is not None:
+            begun[match[1]] = line.removesuffix(" <unfinished ...>")
+        elif (match := _RESUMED.match(line)) is not None:
+            yield int(match[1]), begun.pop(match[1], "") + match[2]
+        elif (match := _LINE.match(line)) is not None:
+            yield int(match[1]), line
 
 
 def in_views(log: Path, entering: str) -> list[Opened]:

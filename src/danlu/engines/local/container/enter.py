@@ -36,11 +36,13 @@ class Container:
         self._gids = _read_map(pid, "gid_map")
         places = _cgroups(pid)
         folders = list(dict.fromkeys(places.values()))
-        self._doors = _open_all([f"{folder}/cgroup.procs" for folder in folders], os.O_WRONLY)
         # cgroup v1 limits devices in a hierarchy of its own, v2 in the only one.
         limiting = "devices" if "devices" in places else ""
-        self._devices = _open_all(_procs(places, limiting), os.O_WRONLY)
-        self._own_devices = _open_all(_procs(_cgroups("self"), limiting), os.O_WRONLY)
+        limits = places.get(limiting, "")
+        own = _cgroups("self").get(limiting, "")
+        self._devices = DeviceGroup(limits, own, must=_opens_any_device())
+        others = [f"{folder}/cgroup.procs" for folder in folders if folder != limits]
+        self._doors = _open_all(others, os.O_WRONLY)
         memory = [f"{folder}/{name}" for folder in folders for name in _OOM_FILES]
         self._ooms = _open_all(memory, os.O_RDONLY)
         self.memory_folder = next((f for f in folders if _has_memory(f)), "")
@@ -64,15 +66,11 @@ class Container:
     def devices_limited(self) -> Iterator[None]:
         """Limits the keeper to the container's devices while it handles the image's files. It
         leaves again: the runtime kills every process left in the group."""
-        for door in self._devices:
-            with contextlib.suppress(OSError):
-                os.write(door, b"0")
+        self._devices.enter()
         try:
             yield
         finally:
-            for door in self._own_devices:
-                with contextlib.suppress(OSError):
-                    os.write(door, b"0")
+            self._devices.leave()
 
     def user(self, uid: int) -> int:
         return _inside(self._uids, uid, "user")
@@ -84,6 +82,7 @@ class Container:
 
     def enter(self) -> None:
         """In a new child: confines it like the container."""
+        self._devices.enter()
         for door in self._doors:
             with contextlib.suppress(OSError):
                 os.write(door, b"0")
@@ -127,6 +126,52 @@ class Container:
         return 0
 
 
+class DeviceGroup:
+    """The cgroup that limits a container's devices, and the keeper's own to return to.
+
+    `must`: whoever could open any device outside it does nothing for the container without it.
+    """
+
+    def __init__(self, theirs: str, own: str, must: bool) -> None:
+        self._must = must
+        self._theirs = self._own = -1
+        if theirs in ("", own):  # the container has none of its own
+            return
+        with self._required():
+            self._theirs = _open_procs(theirs)
+        with contextlib.suppress(OSError):
+            self._own = _open_procs(own)
+
+    def enter(self) -> None:
+        if self._theirs >= 0:
+            with self._required():
+                os.write(self._theirs, b"0")
+
+    def leave(self) -> None:
+        if self._own >= 0:
+            with contextlib.suppress(OSError):
+                os.write(self._own, b"0")
+
+    @contextlib.contextmanager
+    def _required(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if self._must:
+                raise OSError(
+                    f"cannot enter the container's device cgroup: {error.strerror}"
+                ) from error
+
+
+def _open_procs(folder: str) -> int:
+    return os.open(f"{folder}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+
+
+def _opens_any_device() -> bool:
+    """Root can, except in a user namespace, where no image has device nodes."""
+    return os.geteuid() == 0 and _read_map("self", "uid_map") == [(0, 0, 2**32 - 1)]
+
+
 def _wait_for_holder(pid: int, name: str) -> None:
     """Runtimes answer slightly before they exec it."""
     wanted = [holder.INSIDE.encode(), name.encode()]
@@ -153,7 +198,7 @@ def _lines(path: str) -> list[str]:
         return file.read().splitlines()
 
 
-def _read_map(pid: int, name: str) -> list[tuple[int, int, int]]:
+def _read_map(pid: int | str, name: str) -> list[tuple[int, int, int]]:
     lines = _lines(f"/proc/{pid}/{name}")
     return [(int(a), int(b), int(c)) for a, b, c in (line.split() for line in lines)]
 
@@ -172,10 +217,6 @@ def _open_all(paths: list[str], flags: int) -> list[int]:
         with contextlib.suppress(OSError):
             found.append(os.open(path, flags | os.O_CLOEXEC))
     return found
-
-
-def _procs(places: dict[str, str], controller: str) -> list[str]:
-    return [f"{places[controller]}/cgroup.procs"] if controller in places else []
 
 
 def _cgroups(pid: int | str) -> dict[str, str]:
