@@ -5,30 +5,35 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
+from tests.api.harness import Job
+from tests.api.people_harness import Someone
 from tests.web.axe import serious
 from tests.web.harness import WebHarness
 
 
-def test_a_waiting_job_names_its_cause_its_holder_and_a_time(web: WebHarness) -> None:
+@pytest.mark.parametrize(("lang", "waiting"), [("en", "Waiting"), ("zh", "排队中")])
+def test_a_waiting_job_names_its_cause_its_holder_and_a_time(
+    web: WebHarness, lang: str, waiting: str
+) -> None:
     alice, bob = web.people.person(), web.people.person()
     for _ in range(4):
         web.run(bob, name="long", gpus=4, time_limit="2h")
     job = web.queue(alice, name="waits", gpus=3, time_limit="1h")
-    page = web.sign_in(web.page(), alice.name, f"/jobs/{job['ref'].replace('/', '~')}")
+    page = web.sign_in(web.page(lang), alice.name, f"/jobs/{job['ref'].replace('/', '~')}")
     expect(page.locator("h1")).to_have_text(job["ref"])
-    expect(page.locator(".badge.wait").first).to_contain_text("Waiting")
-    sentence = web.harness.why(job)["sentence_en"]
+    expect(page.locator(".badge.wait").first).to_contain_text(waiting)
+    sentence = web.harness.why(job)[f"sentence_{lang}"]
     expect(page.locator(".why-card .sentence")).to_have_text(sentence)
     expect(page.locator(".why-card .p50")).to_be_visible()
     expect(page.locator(".causes tbody tr")).to_have_count(4)
     expect(page.locator(".causes .fails").first).to_have_text("1")
     expect(page.locator(".causes")).to_contain_text(f"{bob.name}/long")
     expect(page.locator(".lanes .bar").first).to_be_visible()
-    web.picture(page, "job-waiting")
+    web.picture(page, f"job-waiting-{lang}")
     page.set_viewport_size({"width": 390, "height": 844})
-    web.picture(page, "job-waiting-390")
+    web.picture(page, f"job-waiting-{lang}-390")
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= 390
 
@@ -163,7 +168,17 @@ def test_a_log_of_100_megabytes_is_read_in_parts(web: WebHarness) -> None:
         command=f"awk 'BEGIN{{for(i=1;i<=1100000;i++) printf \"%07d {line}\\n\",i}}'",
     )
     web.harness.wait(job)
-    page = web.page()
+    # Made once and read in both languages: it takes longer to write than to read.
+    for lang, to_start, to_end in (
+        ("en", "Go to the start", "Go to the end"),
+        ("zh", "回到开头", "到末尾"),
+    ):
+        read_in_parts(web, alice, job, web.page(lang), to_start, to_end)
+
+
+def read_in_parts(
+    web: WebHarness, alice: Someone, job: Job, page: Page, to_start: str, to_end: str
+) -> None:
     got: list[int] = []
     page.on(
         "response",
@@ -178,7 +193,7 @@ def test_a_log_of_100_megabytes_is_read_in_parts(web: WebHarness) -> None:
     expect(lines).to_contain_text("1100000 x")
     expect(page.locator(".log-foot")).to_contain_text("103 MB")
     assert sum(got) < 2_000_000, got
-    page.get_by_role("button", name="Go to the start").click()
+    page.get_by_role("button", name=to_start).click()
     expect(lines).to_contain_text("0000001 x")
     page.locator(".log input[name=q]").fill("0500000 x")
     page.keyboard.press("Enter")
@@ -189,15 +204,16 @@ def test_a_log_of_100_megabytes_is_read_in_parts(web: WebHarness) -> None:
         page.wait_for_timeout(50)
     assert lines.locator(".line").count() < 200
     assert sum(got) < 30_000_000
-    page.get_by_role("button", name="Go to the end").click()
+    page.get_by_role("button", name=to_end).click()
     expect(lines).to_contain_text("1100000 x")
 
 
-def test_anothers_job_is_refused_in_words(web: WebHarness) -> None:
+@pytest.mark.parametrize(("lang", "refusal"), [("en", "Not found"), ("zh", "找不到")])
+def test_anothers_job_is_refused_in_words(web: WebHarness, lang: str, refusal: str) -> None:
     alice, bob = web.people.person(), web.people.person()
     job = web.queue(bob, name="secret", held=True)
-    page = web.sign_in(web.page(), alice.name, f"/jobs/{job['ref'].replace('/', '~')}")
-    expect(page.get_by_role("alert")).to_contain_text("Not found")
+    page = web.sign_in(web.page(lang), alice.name, f"/jobs/{job['ref'].replace('/', '~')}")
+    expect(page.get_by_role("alert")).to_contain_text(refusal)
     expect(page.get_by_role("alert")).not_to_contain_text("sleep")
 
 

@@ -133,6 +133,14 @@ def test_every_page_adds_up_to_the_same_total(web: WebHarness, lang: str) -> Non
             row = page.locator(".gpu-row").nth(at)
             expect(row.locator(".block.free .gpu")).to_have_count(count)
 
+        page.goto(f"{web.server.url}/submit")
+        page.get_by_label("YAML").fill("command: sleep 1\ncpus: 1\nmemory: 1G\n")
+        expect(page.locator(".mini > div")).to_have_count(len(whole))
+        for at, count in enumerate(whole.values()):
+            row = page.locator(".mini > div").nth(at)
+            expect(row.locator("i")).to_have_count(5)
+            expect(row.locator("i.free")).to_have_count(count)
+
         page.goto(f"{web.server.url}/admin/nodes")
         for name, count in whole.items():
             row = page.get_by_role("row", name=re.compile(rf"^{name} "))

@@ -30,24 +30,32 @@ def yaml_of(page: Page) -> str:
     return page.get_by_label("YAML").input_value()
 
 
-def test_from_signing_up_to_a_finished_job(web: WebHarness) -> None:
+SIGNING_UP = {
+    "en": ("The account is there", "Back to signing in", "2 GPUs", "Starts now", "Start"),
+    "zh": ("账号已创建", "返回登录", "2 卡", "立即开始", "开始"),
+}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_from_signing_up_to_a_finished_job(web: WebHarness, lang: str) -> None:
+    made, back, two, now, start = SIGNING_UP[lang]
     code = web.people.admin.do("POST", "/invites", {})["code"]
     name = web.people.name("new")
-    page = web.page()
+    page = web.page(lang)
     page.goto(f"{web.server.url}/sign-up?code={code}")
     page.locator("input[name=user]").fill(name)
     page.locator("input[name=password]").fill("a password of many words")
     page.locator("button.primary").click()
-    expect(page.get_by_role("status")).to_contain_text("The account is there")
-    page.get_by_role("link", name="Back to signing in").click()
+    expect(page.get_by_role("status")).to_contain_text(made)
+    page.get_by_role("link", name=back).click()
     web.sign_in(page, name, "/submit", "a password of many words")
     page.locator("textarea[name=command]").fill("echo it ran in the browser")
-    page.get_by_role("button", name=re.compile("^2 GPUs")).click()
-    expect(page.locator(".verdict.go .sentence")).to_contain_text("Starts now")
+    page.get_by_role("button", name=re.compile(f"^{two}")).click()
+    expect(page.locator(".verdict.go .sentence")).to_contain_text(now)
     expect(page.locator(".mini-row i.mine")).to_have_count(2)
     assert "gpus: 2" in yaml_of(page)
-    web.picture(page, "submit-now")
-    page.get_by_role("button", name="Start").first.click()
+    web.picture(page, f"submit-now-{lang}")
+    page.get_by_role("button", name=start).first.click()
     expect(page.locator(".end-card.succeeded")).to_be_visible()
     expect(page.locator(".lines")).to_contain_text("it ran in the browser")
 
@@ -82,14 +90,25 @@ def test_when_all_is_taken_the_verdict_tells_the_time_and_a_change_that_helps(
     web.picture(page, "submit-390")
 
 
-def test_a_pasted_openpai_file_is_recognised_and_told_line_by_line(web: WebHarness) -> None:
-    page = web.sign_in(web.page(), web.people.person().name, "/submit")
-    page.get_by_role("button", name="Paste anything").click()
+PASTING = {
+    "en": ("Paste anything", "Read it", "Use it", "line 15: extras.submitFrom: has no effect"),
+    "zh": ("粘贴任务", "识别", "使用", "extras.submitFrom：在这里不起作用"),
+}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_pasted_openpai_file_is_recognised_and_told_line_by_line(
+    web: WebHarness, lang: str
+) -> None:
+    paste, read, use, line = PASTING[lang]
+    page = web.sign_in(web.page(lang), web.people.person().name, "/submit")
+    page.get_by_role("button", name=paste).click()
     dialog = page.get_by_role("dialog")
-    dialog.locator("textarea").fill(OPENPAI)
-    dialog.get_by_role("button", name="Read it").click()
+    dialog.locator("textarea").fill(f"{OPENPAI}extras: {{submitFrom: webportal}}\n")
+    dialog.get_by_role("button", name=read).click()
     expect(dialog).to_contain_text(re.compile("openpai", re.IGNORECASE))
-    dialog.get_by_role("button", name="Use it").click()
+    expect(dialog.locator("li").first).to_contain_text(line)
+    dialog.get_by_role("button", name=use).click()
     assert "mnist_pai" in yaml_of(page)
 
 

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { api } from "../api/client";
-import { useLive, type Node } from "../api/stream";
+import { useNodes, type Node } from "../api/stream";
 import { useWords } from "../i18n";
 import { useManageWords } from "../i18n/manage";
 import { DataTable, Field, Section, Wrong } from "../ui/manage";
@@ -16,8 +16,8 @@ export function Nodes() {
   const all = useManageWords();
   const words = all.nodes;
   const { map } = useWords();
-  const live = useLive();
-  const nodes = live.nodes === null ? undefined : [...live.nodes.values()].sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }));
+  const live = useNodes();
+  const nodes = live === null ? undefined : [...live.values()].sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }));
   const [drained, setDrained] = useState<Node | null>(null);
   const resume = useMutation({ mutationFn: (name: string) => api.POST("/danlu/v1/nodes/{name}/resume", { params: { path: { name } } }) });
   return (

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { api, got, type Schemas } from "../api/client";
-import { useLive } from "../api/stream";
+import { useNodes } from "../api/stream";
 import { useManageWords } from "../i18n/manage";
 import { AskingButton, DataTable, Field, Section, Wrong } from "../ui/manage";
 import { Sheet } from "../ui/sheet";
@@ -71,7 +71,7 @@ export function Queues() {
 }
 
 function useNodeNames(): string[] {
-  const nodes = useLive().nodes;
+  const nodes = useNodes();
   return [...(nodes?.keys() ?? [])].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
 }
 

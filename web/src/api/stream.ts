@@ -168,3 +168,17 @@ export const stream = new Stream();
 export function useLive(): Live {
   return useSyncExternalStore(stream.subscribe, stream.look);
 }
+
+/** Whether the page hears the server; drawn again only when that changes. */
+export function useStatus(): Live["status"] {
+  return useSyncExternalStore(stream.subscribe, () => stream.look().status);
+}
+
+/** What is free and used; the signs of life in between are not drawn. */
+export function useNodes(): Live["nodes"] {
+  return useSyncExternalStore(stream.subscribe, () => stream.look().nodes);
+}
+
+export function useUsage(): Live["usage"] {
+  return useSyncExternalStore(stream.subscribe, () => stream.look().usage);
+}

@@ -1,4 +1,4 @@
-import { stream, useLive } from "../api/stream";
+import { stream, useLive, useStatus } from "../api/stream";
 import { useWords } from "../i18n";
 import { Warn } from "../ui/icons";
 import { useNow } from "../ui/now";
@@ -6,10 +6,13 @@ import { seconds } from "../ui/time";
 
 /** The server does not answer: since when, what still holds, when it is tried again. */
 export function Away() {
+  return useStatus() === "away" ? <Bar /> : null;
+}
+
+function Bar() {
   const live = useLive();
   const words = useWords();
   const now = useNow(1000);
-  if (live.status !== "away") return null;
   const left = Math.max(0, Math.ceil((live.retryAt - now) / 1000));
   return (
     <div className="notice bad away-bar" role="alert">

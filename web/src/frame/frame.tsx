@@ -2,7 +2,7 @@ import { useEffect, type ReactNode } from "react";
 import { Link, NavLink, useLocation } from "react-router";
 import { useNews } from "../api/news";
 import { useMe } from "../api/session";
-import { useLive } from "../api/stream";
+import { useStatus } from "../api/stream";
 import { useWords } from "../i18n";
 import type { Words } from "../i18n/en";
 import { Teller } from "../map/tell";
@@ -34,7 +34,7 @@ const PLACES: Place[] = [
 export function Frame({ children }: { children: ReactNode }) {
   const words = useWords();
   const me = useMe();
-  const live = useLive();
+  const status = useStatus();
   const { pathname, search } = useLocation();
   useNews();
   const places = PLACES.filter(
@@ -61,8 +61,8 @@ export function Frame({ children }: { children: ReactNode }) {
             ))}
           </nav>
           <div className="grow" />
-          <span className={`live ${live.status}`} role="status">
-            {words.top[live.status]}
+          <span className={`live ${status}`} role="status">
+            {words.top[status]}
           </span>
           <MyMenu places={places.filter((place) => !place.phone)} />
         </div>

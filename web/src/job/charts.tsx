@@ -3,7 +3,7 @@ import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { api, got, type Schemas } from "../api/client";
-import { useLive } from "../api/stream";
+import { useNodes } from "../api/stream";
 import { useWords } from "../i18n";
 import { token, useTheme } from "../ui/theme";
 import { clock } from "../ui/time";
@@ -24,7 +24,7 @@ interface Part {
 /** Small charts on one time axis; pointing at one shows the moment in all. */
 export default function Charts({ job }: { job: JobDetail }) {
   const { charts: words, time } = useWords();
-  const nodes = useLive().nodes;
+  const nodes = useNodes();
   const ended = job.ended_at !== null;
   const answer = useQuery({
     queryKey: ["metrics", job.id, ended],

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Link, useSearchParams } from "react-router";
 import { useMe } from "../api/session";
-import { useLive } from "../api/stream";
+import { useNodes } from "../api/stream";
 import { useWords } from "../i18n";
 import { Problem } from "../ui/problem";
 import "../map/map.css";
@@ -99,7 +99,7 @@ export default function JobsPage() {
 
 function Nothing({ filtered }: { filtered: boolean }) {
   const words = useWords();
-  const nodes = useLive().nodes;
+  const nodes = useNodes();
   const free = [...(nodes?.values() ?? [])].flatMap((node) => node.gpus).filter((gpu) => gpu.state === "free").length;
   return (
     <div className="card empty">

@@ -1,4 +1,4 @@
-import { tint } from "../ui/people";
+import { tint, TINTS } from "../ui/people";
 import { token } from "../ui/theme";
 import type { Cell, Kind, Row } from "./model";
 
@@ -18,6 +18,8 @@ export interface Plan {
   height: number;
   columns: number;
   label: number;
+  cell: number;
+  pitch: number; // from one GPU to the next
   name: (row: Row) => string;
   box: (row: number, cell: number) => Box | undefined;
   rowBox: (row: number) => Box;
@@ -50,6 +52,8 @@ export function layout(rows: Row[], width: number): Plan {
     height: Math.ceil(rows.length / columns) * STEP + 4,
     columns,
     label,
+    cell,
+    pitch: cell + GAP,
     name,
     box,
     rowBox: (row) => ({ x: (row % columns) * column, y: Math.floor(row / columns) * STEP, width: column, height: STEP }),
@@ -71,6 +75,14 @@ export function layout(rows: Row[], width: number): Plan {
   };
 }
 
+/** Whether a plan for these is one for those. */
+export function sameShape(rows: Row[], others: Row[]): boolean {
+  return (
+    rows.length === others.length &&
+    rows.every((row, index) => row.node.name === others[index]?.node.name && row.cells.length === others[index]?.cells.length)
+  );
+}
+
 /** A node's number where all names begin alike, else its name. */
 export function naming(rows: Row[]): (row: Row) => string {
   const stem = rows[0]?.node.name.replace(/\d+$/, "") ?? "";
@@ -78,41 +90,53 @@ export function naming(rows: Row[]): (row: Row) => string {
   return ({ node }) => (alike ? node.name.slice(stem.length) : node.name.slice(0, 12));
 }
 
-export type Palette = Record<string, string>;
+const NAMES = ["ember", "go", "wait", "warn", "out", "edge", "bad", "bad-w", "text3", "mono"] as const;
+export type Palette = Record<(typeof NAMES)[number], string> & { people: string[] };
 
-export function palette(): Palette {
-  const names = ["ember", "go", "wait", "warn", "out", "edge", "bad", "bad-w", "text2", "text3", "surface", "mono"];
-  for (let tint = 1; tint <= 8; tint += 1) names.push(`p${tint}`);
-  return Object.fromEntries(names.map((name) => [name, token(name)]));
+const palettes = new Map<string, Palette>();
+
+/** Looked up once for a theme: asking for a style makes the browser work out all of them. */
+export function palette(theme: string): Palette {
+  const known = palettes.get(theme);
+  if (known !== undefined) return known;
+  const named = Object.fromEntries(NAMES.map((name) => [name, token(name)])) as Record<(typeof NAMES)[number], string>;
+  const found = { ...named, people: Array.from({ length: TINTS }, (_, index) => token(`p${index + 1}`)) };
+  palettes.set(theme, found);
+  return found;
 }
 
-/** Draws the rows that are not as they were. */
+const FADED = 0.28;
+
+/** Draws the rows that are not as they were; their names, which cost most, only where they look different. */
 export function draw(context: CanvasRenderingContext2D, plan: Plan, rows: Row[], before: Row[], colours: Palette, fits: number | null, person: string | null): void {
-  context.font = `500 11px ${colours["mono"]}`;
+  context.font = `500 11px ${colours.mono}`;
   context.textBaseline = "middle";
   rows.forEach((row, index) => {
-    if (before[index] === row) return;
+    const was = before[index];
+    if (was === row) return;
     const area = plan.rowBox(index);
-    context.clearRect(area.x, area.y, area.width, area.height);
     const able = fits !== null && row.free >= fits;
-    context.globalAlpha = fits !== null && !able ? 0.28 : 1;
-    context.fillStyle = (able ? colours["go"] : colours["text3"]) as string;
-    context.fillText(plan.name(row), area.x, area.y + STEP / 2);
+    const alpha = fits !== null && !able ? FADED : 1;
+    const named = was?.node.name === row.node.name && able === (fits !== null && was.free >= fits);
+    const from = named ? plan.label : 0;
+    context.clearRect(area.x + from, area.y, area.width - from, area.height);
+    context.globalAlpha = alpha;
+    if (!named) {
+      context.fillStyle = able ? colours.go : colours.text3;
+      context.fillText(plan.name(row), area.x, area.y + STEP / 2);
+    }
     row.cells.forEach((cell, at) => {
-      const box = plan.box(index, at);
-      if (!box) return;
-      const alpha = context.globalAlpha;
-      if (person !== null && cell.gpu.owner !== person) context.globalAlpha = 0.28;
-      drawCell(context, box, cell, colours);
-      context.globalAlpha = alpha;
+      const shown = person !== null && cell.gpu.owner !== person ? FADED : alpha;
+      context.globalAlpha = shown;
+      drawCell(context, area.x + plan.label + at * plan.pitch, area.y + 2, plan.cell, CELL, cell, colours, shown);
     });
-    context.globalAlpha = 1;
   });
+  context.globalAlpha = 1;
 }
 
-const HOLLOW: Partial<Record<Kind, string>> = { free: "go", reserved: "wait", outside: "out", drained: "edge", silent: "edge" };
+const HOLLOW: Partial<Record<Kind, "go" | "wait" | "out" | "edge">> = { free: "go", reserved: "wait", outside: "out", drained: "edge", silent: "edge" };
 
-function hatch(context: CanvasRenderingContext2D, { x, y, width, height }: Box, colour: string): void {
+function hatch(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, colour: string): void {
   context.strokeStyle = colour;
   context.lineWidth = 1;
   context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
@@ -124,41 +148,39 @@ function hatch(context: CanvasRenderingContext2D, { x, y, width, height }: Box, 
   context.stroke();
 }
 
-function drawCell(context: CanvasRenderingContext2D, box: Box, cell: Cell, colours: Palette): void {
-  const { x, y, width, height } = box;
-  const colour = (name: string) => colours[name] as string;
+function drawCell(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, cell: Cell, colours: Palette, alpha: number): void {
   if (cell.kind === "mine" || cell.kind === "others") {
-    context.fillStyle = colour(cell.kind === "mine" ? "ember" : `p${tint(cell.gpu.owner ?? "")}`);
+    context.fillStyle = (cell.kind === "mine" ? colours.ember : colours.people[tint(cell.gpu.owner ?? "") - 1]) as string;
     const busy = cell.use?.[0] ?? null;
     const level = busy === null ? height : Math.max(2, Math.round((height * busy) / 100));
+    context.fillRect(x, y + height - level, width, level);
     if (level < height) {
       // What is not busy stays visible, so that the holder is.
-      const alpha = context.globalAlpha;
       context.globalAlpha = alpha * 0.4;
       context.fillRect(x, y, width, height - level);
-      context.globalAlpha = alpha;
     }
-    context.fillRect(x, y + height - level, width, level);
     return;
   }
-  if (cell.kind === "idle") return hatch(context, box, colour("warn"));
+  if (cell.kind === "idle") return hatch(context, x, y, width, height, colours.warn);
   const edge = HOLLOW[cell.kind];
   if (edge !== undefined) {
-    context.strokeStyle = colour(edge);
-    context.lineWidth = cell.kind === "free" || cell.kind === "reserved" ? 2 : 1;
+    const colour = colours[edge];
+    const line = cell.kind === "free" || cell.kind === "reserved" ? 2 : 1;
+    context.strokeStyle = colour;
+    context.lineWidth = line;
     if (cell.kind === "drained") context.setLineDash([2, 2]);
-    const inset = context.lineWidth / 2;
-    context.strokeRect(x + inset, y + inset, width - 2 * inset, height - 2 * inset);
-    context.setLineDash([]);
-    context.fillStyle = colour(edge);
+    context.strokeRect(x + line / 2, y + line / 2, width - line, height - line);
+    if (cell.kind === "free") return;
+    if (cell.kind === "drained") context.setLineDash([]);
+    context.fillStyle = colour;
     if (cell.kind === "reserved") context.fillRect(x + width / 2 - 2, y + height / 2 - 2, 4, 4);
     if (cell.kind === "outside") context.fillText("!", x + width / 2 - 2, y + height / 2 + 1);
     if (cell.kind === "silent") context.fillText("?", x + width / 2 - 3, y + height / 2 + 1);
     return;
   }
-  context.fillStyle = colour("bad-w");
+  context.fillStyle = colours["bad-w"];
   context.fillRect(x, y, width, height);
-  context.strokeStyle = colour("bad");
+  context.strokeStyle = colours.bad;
   context.lineWidth = 1.5;
   context.beginPath();
   context.moveTo(x + 3, y + 3);

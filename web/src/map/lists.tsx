@@ -2,7 +2,7 @@ import { Link } from "react-router";
 import { useWords } from "../i18n";
 import { Sheet } from "../ui/sheet";
 import { ranges, refPath } from "../ui/values";
-import type { Picture } from "./model";
+import { has, type Picture } from "./model";
 import type { List } from "./strip";
 
 /** What a figure of the strip is made of. */
@@ -19,7 +19,7 @@ export function FigureList({ list, picture, close, openNode }: { list: List; pic
       ? picture.rows.filter((row) => row.free > 0).map((row) => node(row.node.name, words.fitsOn(row.node.name, row.free)))
       : list === "out"
         ? picture.rows
-            .filter((row) => row.node.drained || row.cells.some((cell) => ["drained", "down", "silent"].includes(cell.kind)))
+            .filter((row) => row.node.drained || has(row, "drained", "down", "silent"))
             .map((row) => node(row.node.name, [row.node.name, row.node.up ? row.node.drain_reason || words.drained : words.silent].join(" · ")))
         : picture.rows.flatMap((row) =>
             row.blocks

@@ -1,7 +1,7 @@
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { memo, useCallback, useEffect, useMemo, useState } from "react";
 import { Link, useSearchParams } from "react-router";
 import { useMe } from "../api/session";
-import { useLive } from "../api/stream";
+import { useNodes, useStatus, useUsage } from "../api/stream";
 import { isShortcut } from "../frame/keys";
 import { useWords } from "../i18n";
 import { Plus, Screen } from "../ui/icons";
@@ -9,7 +9,7 @@ import { NodeDetail } from "./detail";
 import "./map.css";
 import { FigureList } from "./lists";
 import { Mark } from "./mark";
-import { picture as pictureOf, type Cell, type Kind } from "./model";
+import { has, KINDS, picture as pictureOf, type Cell } from "./model";
 import { Rows } from "./rows";
 import { Mine, NextLine, Queue } from "./side";
 import { SmallMap } from "./small";
@@ -25,15 +25,16 @@ const LISTS: List[] = ["free", "idle", "out"];
 export function MapPage() {
   const words = useWords();
   const me = useMe();
-  const live = useLive();
+  const status = useStatus();
+  const nodes = useNodes();
+  const usage = useUsage();
   const [address, setAddress] = useSearchParams();
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const [person, setPerson] = useState<string | null>(null);
-  const nodes = live.nodes;
   const wall = address.has("wall");
   // Everybody looks at the wall: nothing on it is anybody's own.
   const viewer = wall ? "" : me.user;
-  const picture = useMemo(() => (nodes === null ? null : pictureOf(nodes, live.usage, viewer)), [nodes, live.usage, viewer]);
+  const picture = useMemo(() => (nodes === null ? null : pictureOf(nodes, usage, viewer)), [nodes, usage, viewer]);
   const fits = Number(address.get("fits")) || null;
   const table = address.has("table");
   const whole = address.get("queue") === "all";
@@ -72,7 +73,7 @@ export function MapPage() {
   const sizes = [1, 2, 4, 8].filter((n) => n <= picture.widest);
   if (!sizes.includes(picture.widest) && picture.widest < 8) sizes.push(picture.widest);
   return (
-    <div className={live.status === "away" ? "stale" : ""}>
+    <div className={status === "away" ? "stale" : ""}>
       <div className="page-head no-wall">
         <h1>{words.map.title}</h1>
         <div className="tools">
@@ -117,7 +118,7 @@ export function MapPage() {
               <SmallMap picture={picture} fits={fits} person={person} onNode={(name) => set("node", name)} onHover={hover} />
             </>
           )}
-          {!table && <Legend picture={picture} wall={wall} />}
+          {!table && <Legend kinds={picture.kinds} wall={wall} />}
         </div>
         {!wall && (
           <div className="side">
@@ -136,12 +137,10 @@ export function MapPage() {
   );
 }
 
-function Legend({ picture, wall }: { picture: ReturnType<typeof pictureOf>; wall: boolean }) {
+const Legend = memo(function Legend({ kinds, wall }: { kinds: number; wall: boolean }) {
   const words = useWords().map.legend;
-  const there = new Set(picture.rows.flatMap((row) => row.cells.map((cell) => cell.kind)));
-  const kinds: Kind[] = ["mine", "others", "free", "reserved", "idle", "outside", "drained", "down", "silent"];
   // What everybody must know is always there; what is rare only when it is on the map.
-  const shown = kinds.filter((kind, index) => (index < 4 || there.has(kind)) && !(wall && kind === "mine"));
+  const shown = KINDS.filter((kind, index) => (index < 4 || has({ kinds }, kind)) && !(wall && kind === "mine"));
   return (
     <div className="legend">
       {shown.map((kind) => (
@@ -152,7 +151,7 @@ function Legend({ picture, wall }: { picture: ReturnType<typeof pictureOf>; wall
       ))}
     </div>
   );
-}
+});
 
 /** The known shape, before the values are there. */
 function Outline() {

@@ -3,7 +3,7 @@ import { useNavigate } from "react-router";
 import { useWords } from "../i18n";
 import { useTheme } from "../ui/theme";
 import { refPath } from "../ui/values";
-import { draw, layout, palette, type Box } from "./canvas";
+import { draw, layout, palette, sameShape, type Box, type Plan } from "./canvas";
 import type { Cell, Picture, Row } from "./model";
 
 interface Props {
@@ -38,8 +38,11 @@ function Group({ rows, label, fits, person, onNode, onHover }: Omit<Props, "pict
   const [at, setAt] = useState<{ row: number; cell: number } | null>(null);
   const theme = useTheme();
   const navigate = useNavigate();
-  const plan = useMemo(() => layout(rows, width), [rows, width]);
-  const drawn = useRef<{ rows: Row[]; key: string }>({ rows: [], key: "" });
+  const shape = useRef(rows);
+  if (!sameShape(shape.current, rows)) shape.current = rows;
+  const plan = useMemo(() => layout(shape.current, width), [shape.current, width]);
+  const drawn = useRef<{ rows: Row[]; plan: Plan | null; key: string }>({ rows: [], plan: null, key: "" });
+  const again = useRef(() => {});
 
   useEffect(() => {
     const element = canvas.current as HTMLCanvasElement;
@@ -51,8 +54,8 @@ function Group({ rows, label, fits, person, onNode, onHover }: Omit<Props, "pict
     const element = canvas.current as HTMLCanvasElement;
     if (width === 0) return;
     const scale = window.devicePixelRatio || 1;
-    const key = `${width} ${plan.height} ${scale} ${theme} ${fits} ${person}`;
-    const whole = drawn.current.key !== key || drawn.current.rows.length !== rows.length;
+    const key = `${width} ${scale} ${theme} ${fits} ${person}`;
+    const whole = drawn.current.key !== key || drawn.current.plan !== plan;
     if (whole) {
       element.width = Math.round(width * scale);
       element.height = Math.round(plan.height * scale);
@@ -61,11 +64,11 @@ function Group({ rows, label, fits, person, onNode, onHover }: Omit<Props, "pict
     const context = element.getContext("2d");
     if (context === null) return;
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    const before = whole ? [] : drawn.current.rows;
-    const paint = () => draw(context, plan, rows, before, palette(), fits, person);
-    paint();
-    drawn.current = { rows, key };
-    if (whole) void document.fonts.ready.then(paint);
+    const paint = (before: Row[]) => draw(context, plan, rows, before, palette(theme), fits, person);
+    paint(whole ? [] : drawn.current.rows);
+    drawn.current = { rows, plan, key };
+    again.current = () => paint([]);
+    if (whole && document.fonts.status === "loading") void document.fonts.ready.then(() => again.current());
   }, [rows, width, plan, theme, fits, person]);
 
   const hit = (event: PointerEvent) => {

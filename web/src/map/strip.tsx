@@ -3,7 +3,7 @@ import { Link } from "react-router";
 import { api, got, type Schemas } from "../api/client";
 import { useWords } from "../i18n";
 import { amount } from "../ui/values";
-import type { Picture } from "./model";
+import { has, type Picture } from "./model";
 import { useWaiting } from "./side";
 
 export type List = "free" | "waiting" | "idle" | "out";
@@ -28,9 +28,9 @@ export function Strip({ picture, me, open }: { picture: Picture; me: string | nu
   const quotas = useQuery({ queryKey: ["quotas"], queryFn: () => got(api.GET("/danlu/v1/quotas")), enabled: me !== null });
   const { own, group } = binding(quotas.data?.quotas ?? [], me ?? "");
   const limit = own?.gpus ?? null;
-  const out = picture.rows.filter((row) => row.node.drained || row.cells.some((cell) => ["drained", "down", "silent"].includes(cell.kind)));
+  const out = picture.rows.filter((row) => row.node.drained || has(row, "drained", "down", "silent"));
   const busy = out.filter((row) => row.node.drained).reduce((sum, row) => sum + row.cells.filter((cell) => cell.gpu.state === "used").length, 0);
-  const idle = picture.rows.flatMap((row) => row.blocks.filter((block) => block.kind === "idle"));
+  const idle = picture.rows.flatMap((row) => (has(row, "idle") ? row.blocks.filter((block) => block.kind === "idle") : []));
   const parts =
     models.length > 1
       ? models.map(({ model, totals: each }) => `${model} ${amount(each.free)}`)

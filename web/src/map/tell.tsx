@@ -1,7 +1,7 @@
 import { useEffect, useSyncExternalStore } from "react";
 import { Link } from "react-router";
 import { useMe } from "../api/session";
-import { useLive } from "../api/stream";
+import { stream } from "../api/stream";
 import { useWords } from "../i18n";
 import { Bell, Cross } from "../ui/icons";
 import { mostFree } from "./model";
@@ -82,13 +82,20 @@ export function TellMe({ count, free }: { count: number; free: number }) {
   );
 }
 
+/** The node with so many free GPUs, if there is one. */
+function roomFor(count: number | null): string | null {
+  const { nodes, status } = stream.look();
+  if (count === null || nodes === null || status !== "live") return null;
+  const best = mostFree(nodes.values());
+  return best.free >= count ? best.node : null;
+}
+
 /** Watches on every page, and tells: in the page and, where that is allowed, by the browser. */
 export function Teller() {
   const words = useWords().map;
-  const { nodes, status } = useLive();
   const wish = useWish();
-  const best = wish === null || wish.told !== undefined || nodes === null || status !== "live" ? null : mostFree(nodes.values());
-  const node = wish !== null && best !== null && best.free >= wish.count ? best.node : null;
+  const waits = wish !== null && wish.told === undefined ? wish.count : null;
+  const node = useSyncExternalStore(stream.subscribe, () => roomFor(waits));
   useEffect(() => {
     if (wish === null || node === null) return;
     wishes.set({ ...wish, told: node });

@@ -1,7 +1,7 @@
 import { memo, useEffect, useRef, useState } from "react";
 import { useWords } from "../i18n";
 import { amount, size } from "../ui/values";
-import { sum, type Picture, type Row } from "./model";
+import type { Picture, Row } from "./model";
 
 const CALM = 5_000;
 
@@ -63,7 +63,7 @@ const Table = memo(function Table({ picture, hidden }: { picture: Picture; hidde
 });
 
 const TwinRow = memo(function TwinRow({ row }: { row: Row }) {
-  const totals = sum([row]);
+  const { totals } = row;
   const jobs = [...new Set(row.cells.flatMap((cell) => cell.gpu.jobs))];
   const { node } = row;
   return (

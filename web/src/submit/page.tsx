@@ -4,7 +4,7 @@ import { useNavigate, useSearchParams } from "react-router";
 import { authorised } from "../api/auth";
 import { api, got, Refusal, refusalOf, type Schemas } from "../api/client";
 import { useMe } from "../api/session";
-import { useLive } from "../api/stream";
+import { useNodes } from "../api/stream";
 import { useLanguage, useSaid, useWords } from "../i18n";
 import "../job/why.css";
 import { Cross } from "../ui/icons";
@@ -255,7 +255,7 @@ function Role({ name, fields, set }: { name: string; fields: Fields; set: (key: 
 
 function Models({ value, set }: { value: string; set: (value: string) => void }) {
   const words = useWords().submit;
-  const nodes = useLive().nodes;
+  const nodes = useNodes();
   const models = [...new Set([...(nodes?.values() ?? [])].flatMap((node) => node.gpus.map((gpu) => gpu.model)))].sort();
   if (value !== "" && !models.includes(value)) models.push(value);
   return (
@@ -272,7 +272,7 @@ function Models({ value, set }: { value: string; set: (value: string) => void })
 /** Each number of GPUs with its verdict, so that the best is seen before it is tried. */
 function Counts({ text, fields, set }: { text: string; fields: Fields; set: (value: number) => void }) {
   const words = useWords();
-  const nodes = useLive().nodes;
+  const nodes = useNodes();
   const widest = Math.max(1, ...[...(nodes?.values() ?? [])].map((node) => node.gpus.length));
   const choices = [...new Set([0, 1, 2, 3, 4, widest, 8])].filter((count) => count <= Math.max(widest, 8)).sort((a, b) => a - b).slice(0, 8);
   const tried = useQueries({

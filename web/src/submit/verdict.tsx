@@ -1,6 +1,6 @@
 import type { CSSProperties } from "react";
 import type { Schemas } from "../api/client";
-import { useLive } from "../api/stream";
+import { useNodes } from "../api/stream";
 import { useSaid, useWords } from "../i18n";
 import { changeOf } from "../job/why";
 import { Clock, Cross, Play } from "../ui/icons";
@@ -66,7 +66,7 @@ export function Verdict({ preview, stale, apply }: { preview: Preview; stale: bo
 
 /** The very GPUs it would get, among all. */
 function MiniMap({ preview }: { preview: Preview }) {
-  const nodes = useLive().nodes;
+  const nodes = useNodes();
   if (nodes === null || nodes.size > 16 || [...nodes.values()].every((node) => node.gpus.length === 0)) return null;
   const taken = new Map((preview.why.places ?? []).map((place) => [place.node, place.gpus]));
   return (

@@ -8,7 +8,7 @@ export function initials(name: string): string {
   return (second ? first.slice(0, 1) + second.slice(0, 1) : first.slice(0, 2)).toUpperCase();
 }
 
-const TINTS = 8;
+export const TINTS = 8;
 const KEY = "danlu.tints";
 let given: Map<string, number> | undefined;
 
