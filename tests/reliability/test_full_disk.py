@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +20,10 @@ from tests.support.server import DanluServer
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk, which needs root")
 FEW_SECONDS = 20
+LOW = """
+[limits]
+homes_free = "40M"
+"""
 
 
 @pytest.fixture(params=["tmpfs", "ext4"])
@@ -115,6 +122,85 @@ def test_every_answer_says_since_when_the_disk_is_full(server: DanluServer, disk
         time.sleep(0.2)
     assert server.get("/server")["disk_full_since"] is None
     assert danlu(server, "run", "--", "true").returncode == 0
+
+
+@pytest.fixture
+def roomy(disk: Path) -> Iterator[DanluServer]:
+    """A server whose homes should leave 40 MB."""
+    server = DanluServer(disk / "data", SLOTS + LOW)
+    server.log = disk.parent / "server.log"
+    server.start()
+    yield server
+    server.cleanup()
+
+
+def test_everybody_is_warned_before_the_disk_is_full(roomy: DanluServer, disk: Path) -> None:
+    assert "almost full" not in danlu(roomy, "jobs").stderr
+    assert roomy.get("/server")["disk_low_since"] is None
+    before = time.time()
+    filler = disk / "filler"
+    filler.write_bytes(bytes(shutil.disk_usage(disk).free - (20 << 20)))
+    info = _when_low(roomy)
+    assert before - 1 <= info["disk_low_since"] <= time.time()
+    assert (10 << 20) < info["disk_free"] < (40 << 20)
+    assert info["disk_full_since"] is None
+    for words in (["jobs"], ["cluster"], ["run", "--", "true"]):
+        answer = danlu(roomy, *words)
+        assert answer.returncode == 0, "jobs are still accepted"
+        assert "disk has been almost full since" in answer.stderr, words
+        assert re.search(r"[\d.]+ ?M\w* left", answer.stderr), words
+    assert "起快满了" in danlu(roomy, "--lang", "zh", "jobs").stderr
+    fill(disk)
+    _full_since(roomy)
+    assert "almost full" not in danlu(roomy, "jobs").stderr, "full says more"
+    filler.unlink()
+    deadline = time.monotonic() + FEW_SECONDS
+    while danlu(roomy, "jobs").stderr:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert roomy.get("/server")["disk_free"] is None
+
+
+def test_jobs_that_write_are_told_once_and_the_admin_sees_whose(
+    roomy: DanluServer, disk: Path
+) -> None:
+    if f" {disk} tmpfs " in Path("/proc/mounts").read_text():
+        pytest.skip("a tmpfs counts no writes")
+    count = (shutil.disk_usage(disk).free >> 20) - 25
+    still = roomy.submit(command="sleep 1000")
+    writing = roomy.submit(
+        command=f"dd if=/dev/zero of=big bs=1M count={count} && sleep 1000", workdir="/userhome"
+    )
+    for job in (still, writing):
+        _until_running(roomy, job)
+    _when_low(roomy)
+    deadline = time.monotonic() + FEW_SECONDS
+    while not (told := _told(roomy, writing)):
+        assert time.monotonic() < deadline, "nobody told the job"
+        time.sleep(0.2)
+    assert told[0]["data"]["written"] >= count << 20
+    assert "disk is almost full" in told[0]["en"]
+    assert "磁盘快满了" in told[0]["zh"]
+    (writer,) = roomy.get("/cluster")["disk_writers"]
+    assert writer["written"] >= count << 20
+    assert writer["jobs"] == 1
+    assert f"{writer['user']} has 1 running job that wrote" in danlu(roomy, "cluster").stdout
+    time.sleep(3)  # longer than between two looks
+    assert len(_told(roomy, writing)) == 1
+    assert not _told(roomy, still)
+
+
+def _told(server: DanluServer, job: dict[str, Any]) -> list[dict[str, Any]]:
+    found = server.get(f"/jobs/{job['id']}/events")["events"]
+    return [event for event in found if event["kind"] == "disk_low"]
+
+
+def _when_low(server: DanluServer) -> dict[str, Any]:
+    deadline = time.monotonic() + FEW_SECONDS
+    while (info := server.get("/server"))["disk_low_since"] is None:
+        assert time.monotonic() < deadline, "nobody noticed"
+        time.sleep(0.1)
+    return dict(info)
 
 
 def _full_since(server: DanluServer) -> float:

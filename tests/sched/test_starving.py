@@ -24,11 +24,12 @@ from danlu.sched.order.queue_order import A_DAY
 from danlu.sched.reclaim import SPARED
 from danlu.sched.simulate import Arrival, Simulation
 
-GPUS, NODES = 8, 2
+GPUS, NODES = 4, 2  # small, so that thousands of steps take seconds
 LOAD = 0.85
-JOBS = 2500  # about 6,000 steps: each comes, ends, and may be ended for others in between
+JOBS = 3300  # each comes, ends, and may be ended for others in between
+STEPS = 6000  # at least
 PATIENCE = 14_400.0
-SHARES = Quotas(groups={"a": Quota(guaranteed=6000), "b": Quota(guaranteed=6000)})
+SHARES = Quotas(groups={"a": Quota(guaranteed=3000), "b": Quota(guaranteed=3000)})
 
 
 def nodes() -> list[NodeState]:
@@ -36,7 +37,7 @@ def nodes() -> list[NodeState]:
     return [NodeState(f"n{n}", 64, 1 << 40, 64, 1 << 40, gpus) for n in range(NODES)]
 
 
-def stream(seed: int, count: int, sizes: Sequence[int] = (1, 1, 1, 2, 2, 4)) -> list[Arrival]:
+def stream(seed: int, count: int, sizes: Sequence[int] = (1, 1, 1, 2, 2)) -> list[Arrival]:
     """Jobs of three groups in three queues, as many as keep the GPUs busy for 85 % of the time."""
     random = Random(seed)
     now, found = 0.0, []
@@ -88,13 +89,13 @@ def queues(**rules: object) -> Policy:
 def test_nobody_starves_and_nothing_is_ended_in_circles(
     policy: Policy, quotas: Quotas | None
 ) -> None:
-    assert _all_get_their_turn(stream(7, JOBS), policy, quotas, PATIENCE) >= 4000
+    assert _all_get_their_turn(stream(7, JOBS), policy, quotas, PATIENCE) >= STEPS
 
 
 def test_jobs_that_need_a_whole_node_get_their_turn_beside_guarantees() -> None:
     """With the patience that guarantees imply: a day."""
-    jobs = stream(11, 3000, (1, 1, 1, 2, 2, 4, 8))
-    assert _all_get_their_turn(jobs, queues(reclaim=True), SHARES, A_DAY) >= 6000
+    jobs = stream(11, JOBS, (1, 1, 1, 2, 2, GPUS))
+    assert _all_get_their_turn(jobs, queues(reclaim=True), SHARES, A_DAY) >= STEPS
 
 
 def _all_get_their_turn(

@@ -245,3 +245,25 @@ def test_no_glyph_is_missing(web: WebHarness) -> None:
     assert page.evaluate(MISSING, texts) == []
     # The check itself finds one that no font has.
     assert page.evaluate(MISSING, ["\u0378"]) == ["\u0378"]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_every_page_says_that_the_disk_is_almost_full(
+    browser: Browser, tmp_path: Path, lang: str
+) -> None:
+    # No disk has that much room, so it counts as almost full.
+    limits = '\n[limits]\nhomes_free = "1000P"\n'
+    server = DanluServer(tmp_path / "data", CLUSTER + limits).start()
+    web = WebHarness(server, browser, None)
+    try:
+        page = web.sign_in(web.page(lang), web.people.person().name)
+        for path in ("/", "/jobs", "/submit"):
+            page.goto(f"{server.url}{path}")
+            bar = page.locator(".disk-bar")
+            expect(bar).to_contain_text({"en": "almost full since", "zh": "起快满了"}[lang])
+            expect(bar).to_contain_text(
+                re.compile({"en": r"\d [A-Z]+ left", "zh": r"剩余 \d"}[lang])
+            )
+    finally:
+        web.close()
+        server.cleanup()

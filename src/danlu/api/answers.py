@@ -334,7 +334,9 @@ class ServerInfo(BaseModel):
     database_ok: bool
     database_problem_en: str
     database_problem_zh: str
-    disk_full_since: float | None
+    disk_full_since: float | None = Field(description="new jobs have been refused since then")
+    disk_low_since: float | None = Field(description="less than `limits.homes_free` since then")
+    disk_free: int | None = Field(description="bytes left on a disk that is full or almost full")
     ssh_port: int | None = Field(description="where SSH clients come in; null: nowhere")
 
 

@@ -62,6 +62,12 @@ class UsualRequest(BaseModel):
     count: int = Field(description="tasks among the last that asked for this")
 
 
+class DiskWriter(BaseModel):
+    user: str
+    jobs: int = Field(description="running jobs that have written to a disk")
+    written: int = Field(description="bytes since they started")
+
+
 class Cluster(BaseModel):
     gpus: GpuCount
     lent: float = Field(description="of used: GPUs guaranteed to another group")
@@ -73,6 +79,9 @@ class Cluster(BaseModel):
     engines: list[EngineState]
     requests: list[UsualRequest] = Field(
         description="the usual requests that jobs are packed for, most frequent first"
+    )
+    disk_writers: list[DiskWriter] = Field(
+        description="while a disk is almost full, for admins: whose running jobs wrote most"
     )
 
 
@@ -103,6 +112,10 @@ async def cluster(our: Our, who: Who) -> Values:
             for engine in found.engines
         ],
         "requests": _usual(found.usual),
+        "disk_writers": [
+            {"user": each.user, "jobs": each.jobs, "written": each.written}
+            for each in found.writers
+        ],
     }
 
 

@@ -1,4 +1,4 @@
-"""Adds to every answer what everybody should know: that the disk is full, and since when."""
+"""Adds to every answer what everybody should know: a disk is full, or almost, and since when."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from danlu.services.services import Services
 
 DISK_FULL_SINCE = b"x-danlu-disk-full-since"
+DISK_LOW_SINCE = b"x-danlu-disk-low-since"
+DISK_FREE = b"x-danlu-disk-free"
 
 
 class Noticed:
@@ -15,15 +17,18 @@ class Noticed:
         self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        since = self._services.server.disk_full_since
-        if since is None or scope["type"] != "http":
+        low = self._services.server.disk_low  # a full one is low, too
+        if low is None or scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        full_since = self._services.server.disk_full_since
+        notices = [(DISK_LOW_SINCE, b"%.3f" % low.since), (DISK_FREE, b"%d" % low.free)]
+        if full_since is not None:
+            notices.append((DISK_FULL_SINCE, b"%.3f" % full_since))
 
         async def noticed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [*message.get("headers", ()), (DISK_FULL_SINCE, b"%.3f" % since)]
-                message = {**message, "headers": headers}
+                message = {**message, "headers": [*message.get("headers", ()), *notices]}
             await send(message)
 
         await self._app(scope, receive, noticed)

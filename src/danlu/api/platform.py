@@ -59,6 +59,8 @@ async def server(our: Our, who: Who) -> Values:
         "database_ok": info.database_ok,
         **info.database_problem.values("database_problem"),
         "disk_full_since": info.disk_full_since,
+        "disk_low_since": info.disk_low_since,
+        "disk_free": info.disk_free,
         "ssh_port": info.ssh_port,
     }
 

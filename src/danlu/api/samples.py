@@ -141,6 +141,8 @@ SAMPLES: dict[str, Any] = {
     "database_problem_en": "",
     "database_problem_zh": "",
     "disk_full_since": None,
+    "disk_low_since": None,
+    "ServerInfo.disk_free": None,
     "ssh_port": 2222,
     "Queue.name": "vision",
     "place": "tight",

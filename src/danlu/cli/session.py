@@ -48,6 +48,7 @@ class Session:
             self._client = Client(where.server, token, ca_file=where.ca_file)
             self._client.wire.language = ("en", "zh")[language() == ZH]
             self._client.wire.on_disk_full = self._warn_of_full_disk
+            self._client.wire.on_disk_low = self._warn_of_low_disk
         return self._client
 
     def add_details(self, error: BaseException) -> None:
@@ -69,6 +70,16 @@ class Session:
         from danlu.cli.texts import t
 
         complain(t("server.disk_full", since=clock(float(since))))
+
+    def _warn_of_low_disk(self, since: str, free: str) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        from danlu.cli.failure import complain
+        from danlu.cli.formats import clock, size
+        from danlu.cli.texts import t
+
+        complain(t("server.disk_low", since=clock(float(since)), free=size(int(free))))
 
     def tell_of_demo(self) -> None:
         """On stderr, so that the output can still be piped."""

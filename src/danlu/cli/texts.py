@@ -315,6 +315,12 @@ TEXTS: dict[str, tuple[str, str]] = {
         "is freed; output of running jobs may be lost",
         "警告：服务器磁盘自 {since} 起已满。清理空间之前不接受新任务；运行中任务的输出可能丢失",
     ),
+    "server.disk_low": (
+        "Warning: the server's disk has been almost full since {since}: {free} left. Delete what "
+        "you no longer need; running jobs may fill it",
+        "警告：服务器磁盘自 {since} 起快满了，剩余 {free}。请删除不再需要的文件；"
+        "运行中的任务可能把它写满",
+    ),
     "server.ca_file": (
         "Cannot use the certificates in DANLU_CA_FILE: {cause}. It must be a PEM file",
         "无法使用 DANLU_CA_FILE 指定的证书：{cause}。请指定 PEM 格式的文件",

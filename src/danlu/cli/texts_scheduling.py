@@ -23,6 +23,10 @@ SCHEDULING: dict[str, tuple[str, str]] = {
         'Nothing learned yet: this takes 20 tasks and a queue with place = "learned"',
         '还没有学到内容：需要 20 个子任务，并有 place = "learned" 的队列',
     ),
+    "cluster.disk_writer": (
+        "{user} has {jobs} running {jobs:job|jobs} that wrote {written} to disk",
+        "{user} 有 {jobs} 个运行中的任务写入磁盘 {written}",
+    ),
     "cluster.drained": ("Drained: {nodes}", "已停用：{nodes}"),
     "cluster.draining": (
         "Drained: {nodes}; GPUs still in use there: {count}",

@@ -62,7 +62,7 @@ class Context:
     metrics: Reader = field(init=False)
 
     def __post_init__(self) -> None:
-        self.disks = DiskWatch(self.engines, self.settings.limits.free)
+        self.disks = DiskWatch(self.engines, self.settings.limits)
         self.identities = Identities(self.store, self.settings.uids)
         self.rulebook = Rulebook(self.settings.policy, self.settings.quotas)
         self.volumes = Volumes(self.settings.files)

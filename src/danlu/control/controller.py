@@ -18,6 +18,7 @@ from danlu.control.attempts import Attempts
 from danlu.control.background import Background
 from danlu.control.context import Context, now
 from danlu.control.dependencies import Dependencies
+from danlu.control.disk_writers import DiskWriters
 from danlu.control.engine_watch import EngineWatch
 from danlu.control.learning import REMEMBERED
 from danlu.control.life import Stage
@@ -54,6 +55,7 @@ class Controller:
         self.reclaiming = Reclaiming(context, self.attempts, self._background)
         self.dependencies = Dependencies(context, self._background, self._give_up)
         context.on_started = self.dependencies.changed
+        self.disk_writers = DiskWriters(context)
         self.defaults = context.settings.defaults
         self.watches = [
             EngineWatch(context, status, self._background, self._engines_changed)
@@ -85,6 +87,7 @@ class Controller:
         self._background.forever(self._schedule)
         self._background.forever(context.sampler.run)
         self._background.forever(context.disks.run)
+        self._background.forever(self.disk_writers.run)
         for watch in self.watches:
             watch.follow()
         self._background.spawn(self._recall())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import inf
 
 from danlu.control.engines import Engines
+from danlu.control.settings import Limits
 from danlu.engines.api import Disk, Engine, Unreachable
 from danlu.spec.text import Text
 
@@ -17,12 +18,17 @@ _FRESH = 1.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Full:
-    """A disk with less free space than required."""
+class Low:
+    """A disk with less free space than homes should leave."""
 
     since: float
     free: int  # bytes
     where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Full(Low):
+    """A disk with so little free space that new jobs are refused."""
 
     @property
     def message(self) -> Text:
@@ -36,18 +42,25 @@ class Full:
 
 
 class DiskWatch:
-    def __init__(self, engines: Engines, required: int | None) -> None:
+    def __init__(self, engines: Engines, limits: Limits) -> None:
         self._engines = engines
-        self._required = required
+        self._limits = limits
         self._full: dict[str, Full] = {}  # by engine
+        self._low: dict[str, Low] = {}  # also those that are full
         self._looked: dict[str, float] = {}
 
     @property
     def full(self) -> Full | None:
         """The disk that has been full for the longest time."""
-        if not self._full:
-            return None
-        return min(self._full.values(), key=lambda full: full.since)
+        return min(self._full.values(), key=lambda full: full.since, default=None)
+
+    @property
+    def low(self) -> Low | None:
+        """The disk that has been almost full, or full, for the longest time."""
+        return min(self._low.values(), key=lambda low: low.since, default=None)
+
+    def low_at(self, engine: str) -> Low | None:
+        return self._low.get(engine)
 
     async def run(self) -> None:
         while True:
@@ -66,12 +79,21 @@ class DiskWatch:
         return self._full.get(engine.name)
 
     def _note(self, engine: str, disk: Disk | None) -> None:
-        if disk is None or disk.free >= required(disk, self._required):
-            self._full.pop(engine, None)
+        full, low = self._full.pop(engine, None), self._low.pop(engine, None)
+        if disk is None:
             return
-        known = self._full.get(engine)
-        since = time.time() if known is None else known.since
-        self._full[engine] = Full(since, disk.free, disk.where)
+        now = time.time()
+        if disk.free < left_by_homes(disk, self._limits):
+            self._low[engine] = Low(low.since if low else now, disk.free, disk.where)
+        if disk.free < required(disk, self._limits.free):
+            self._full[engine] = Full(full.since if full else now, disk.free, disk.where)
+
+
+def left_by_homes(disk: Disk, limits: Limits) -> int:
+    """The free bytes below which everybody is warned; new work is never refused sooner."""
+    wanted = limits.homes_free
+    wanted = min(10 * 2**30, disk.size // 10) if wanted is None else wanted
+    return max(wanted, required(disk, limits.free))
 
 
 def required(disk: Disk, wanted: int | None) -> int:

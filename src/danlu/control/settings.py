@@ -24,6 +24,9 @@ class Limits:
     free: int | None = (
         None  # bytes; below, new jobs are rejected. None: 5 % of the disk, up to 1 GiB
     )
+    homes_free: int | None = (
+        None  # bytes; below, everybody is warned. None: 10 % of the disk, up to 10 GiB
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,6 +230,15 @@ def _overtaken(event: EventRow, data: dict[str, Any]) -> Text:
     )
 
 
+def _disk_low(event: EventRow, data: dict[str, Any]) -> Text:
+    free, written = format_size(data["free"]), format_size(data["written"])
+    return Text(
+        f"The disk is almost full: {free} left. This job has written {written} so far; delete what "
+        "you no longer need",
+        f"磁盘快满了：剩余 {free}。此任务已写入 {written}；请删除不再需要的文件",
+    )
+
+
 _WORDS = {
     "overtook": _overtook,
     "overtaken": _overtaken,
@@ -250,4 +259,5 @@ _WORDS = {
     "restored": _restored,
     "handed_over": _handed_over,
     "queue_changed": _queue_changed,
+    "disk_low": _disk_low,
 }

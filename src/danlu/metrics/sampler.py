@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
-from danlu.engines.api import Engine, Unreachable
+from danlu.engines.api import Engine, Unreachable, UsageReport
 from danlu.metrics.archive import Archive
 from danlu.metrics.idle import Idle
 from danlu.metrics.rates import Rates
@@ -29,6 +29,7 @@ class Sampler:
         self._every = every
         self._rates: dict[str, Rates] = {}
         self._latest: dict[str, dict[Subject, Sample]] = {}
+        self._written: dict[str, dict[str, int]] = {}  # bytes by engine and job
         self._asked: dict[str, asyncio.Task[None]] = {}
         self._writes = True  # to warn only once
 
@@ -65,6 +66,13 @@ class Sampler:
     def all_latest(self) -> list[Sample]:
         return [sample for samples in self._current() for sample in samples.values()]
 
+    def written(self) -> dict[str, int]:
+        """The bytes that the tasks of each running job have written to disks so far."""
+        found: dict[str, int] = {}
+        for engine in self._engines():
+            found.update(self._written.get(engine.name, {}))
+        return found
+
     def _current(self) -> list[dict[Subject, Sample]]:
         """Of engines that answer: between two rounds, one may have stopped answering."""
         return [
@@ -73,13 +81,16 @@ class Sampler:
 
     def _drop_others(self, engines: Iterable[Engine]) -> None:
         """Samples from before an engine went away must not be shown when it is back."""
-        for name in self._latest.keys() - {engine.name for engine in engines}:
-            del self._latest[name]
+        known = {engine.name for engine in engines}
+        for kept in (self._latest, self._written):
+            for name in kept.keys() - known:
+                del kept[name]
 
     async def _sample(self, engine: Engine) -> None:
         name = engine.name
         try:
             report = await engine.usage()
+            self._written[name] = _written(report)
             rates = self._rates.setdefault(name, Rates())
             samples = await asyncio.to_thread(rates.samples, report)
             # Before storing them, so that current usage is never behind the series.
@@ -104,3 +115,10 @@ class Sampler:
             self._writes = False
         else:
             self._writes = True
+
+
+def _written(report: UsageReport) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for ref, usage in report.tasks.items():
+        found[ref.job_id] = found.get(ref.job_id, 0) + (usage.disk_written or 0)
+    return found

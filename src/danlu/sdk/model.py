@@ -79,6 +79,7 @@ class Cluster(TypedDict, total=False):
     waiting: int
     engines: list[EngineState]
     requests: list[UsualRequest]
+    disk_writers: list[DiskWriter]
 
 
 class Conversion(TypedDict, total=False):
@@ -90,6 +91,12 @@ class Conversion(TypedDict, total=False):
 class ConvertedJob(TypedDict, total=False):
     native: dict[str, Any]
     yaml: str
+
+
+class DiskWriter(TypedDict, total=False):
+    user: str
+    jobs: int
+    written: int
 
 
 class EarlierRun(TypedDict, total=False):
@@ -563,6 +570,8 @@ class Server(TypedDict, total=False):
     database_problem_en: str
     database_problem_zh: str
     disk_full_since: float | None
+    disk_low_since: float | None
+    disk_free: int | None
     ssh_port: int | None
 
 

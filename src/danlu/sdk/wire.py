@@ -142,6 +142,7 @@ class Wire:
         self.timeout = timeout
         self.ca_file = ca_file
         self.on_disk_full: Callable[[str], None] | None = None  # gets the time, in seconds
+        self.on_disk_low: Callable[[str, str], None] | None = None  # and the bytes left
         self.language = ""  # zh or en, for the few answers in only one language
         self.demo = False  # whether the server said that its data is made up
         self._agent = agent
@@ -225,6 +226,9 @@ class Wire:
         full_since = parser.headers.get("x-danlu-disk-full-since")
         if full_since is not None and self.on_disk_full is not None:
             self.on_disk_full(full_since)
+        low_since = parser.headers.get("x-danlu-disk-low-since")
+        if low_since is not None and full_since is None and self.on_disk_low is not None:
+            self.on_disk_low(low_since, parser.headers.get("x-danlu-disk-free", "0"))
         return Answer(parser.status, parser.headers, b"".join(parts))
 
     def close(self) -> None:

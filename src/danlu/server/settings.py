@@ -287,8 +287,8 @@ class Reader(Values):
     def _limits(self, table: dict[str, Any]) -> Limits:
         changes = {}
         for name, value in table.items():
-            if name == "free":
-                changes[name] = int(self._parsed("limits.free", value, parse_size))
+            if name in ("free", "homes_free"):
+                changes[name] = int(self._parsed(f"limits.{name}", value, parse_size))
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31:
                 raise self._wrong(

@@ -12,6 +12,7 @@ from danlu.access import rules
 from danlu.access.errors import NotAllowed
 from danlu.access.principal import Asker, Principal
 from danlu.control.controller import Controller
+from danlu.control.disk_writers import Writer
 from danlu.control.live_job import LiveJob
 from danlu.control.scheduling import Scheduling
 from danlu.control.totals import ClusterTotals, Count
@@ -75,6 +76,7 @@ class Totals:
     engines: list[EngineInfo]
     drained: list[str]  # nodes
     usual: Mapping[TaskShape, int]  # requests that jobs are packed for, with their number
+    writers: list[Writer]  # while a disk is almost full, for admins
 
 
 class Cluster:
@@ -93,7 +95,8 @@ class Cluster:
         running, waiting = len(context.attempts) - pending, len(context.queue.waiting) + pending
         drained = [node.name for node in context.ledger.states() if node.drained]
         usual = self._controller.planner.usual()
-        return Totals(totals, running, waiting, self.engines(who), drained, usual)
+        writers = self._controller.disk_writers.most() if rules.runs_server(who) else []
+        return Totals(totals, running, waiting, self.engines(who), drained, usual, writers)
 
     def engines(self, who: Principal) -> list[EngineInfo]:
         context = self._context

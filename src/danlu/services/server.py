@@ -12,6 +12,7 @@ from danlu.access.audit import note
 from danlu.access.errors import NotAllowed
 from danlu.access.principal import Asker, Principal
 from danlu.control.controller import Controller
+from danlu.control.disk_watch import Low
 from danlu.spec.job import JobSpec
 from danlu.spec.states import State
 from danlu.spec.text import EMPTY, Text
@@ -30,6 +31,8 @@ class Info:
     database_ok: bool
     database_problem: Text
     disk_full_since: float | None
+    disk_low_since: float | None  # it is almost full, or full
+    disk_free: int | None  # bytes, of a disk that is almost full
     ssh_port: int | None  # None: off
 
 
@@ -59,12 +62,17 @@ class Server:
         full = self._context.disks.full
         return None if full is None else full.since
 
+    @property
+    def disk_low(self) -> Low | None:
+        return self._context.disks.low
+
     def healthy(self) -> bool:
         return self._context.store.health.ok
 
     def info(self, who: Principal) -> Info:
         context = self._context
         health = context.store.health
+        low = self.disk_low
         problem = health.problem.message if health.problem else EMPTY
         return Info(
             str(context.settings.files.data) if rules.runs_server(who) else "",
@@ -76,6 +84,8 @@ class Server:
             health.ok,
             problem,
             self.disk_full_since,
+            low.since if low else None,
+            low.free if low else None,
             self.ssh_port(),
         )
 

@@ -9,6 +9,7 @@ import { Teller } from "../map/tell";
 import { Gear, Grid, List, Logo, People, Plus } from "../ui/icons";
 import { Away } from "./away";
 import { DemoBar } from "./demo";
+import { DiskBar } from "./disk";
 import "./frame.css";
 import { Keys } from "./keys";
 import { MyMenu } from "./menu";
@@ -69,6 +70,7 @@ export function Frame({ children }: { children: ReactNode }) {
       </header>
       <main className="page" id="content">
         <Away />
+        <DiskBar />
         {children}
       </main>
       <nav className="bottom" aria-label={words.nav.main}>

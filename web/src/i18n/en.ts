@@ -70,6 +70,13 @@ export const en = {
     stale: (at: string) => `What you see is from ${at}.`,
     now: "Try now",
   },
+  disk: {
+    low: (since: string) => `The server's disk has been almost full since ${since}`,
+    full: (since: string) => `The server's disk has been full since ${since}`,
+    left: (size: string) => `${size} left.`,
+    tidy: "Delete what you no longer need; running jobs may fill it.",
+    refused: "New jobs are refused until space is freed; output of running jobs may be lost.",
+  },
   states: {
     queued: "Waiting",
     starting: "Starting",

@@ -71,6 +71,13 @@ export const zh: Words = {
     stale: (at) => `页面显示的是 ${at} 的状态。`,
     now: "立即重试",
   },
+  disk: {
+    low: (since) => `服务器磁盘自 ${since} 起快满了`,
+    full: (since) => `服务器磁盘自 ${since} 起已满`,
+    left: (size) => `剩余 ${size}。`,
+    tidy: "请删除不再需要的文件；运行中的任务可能把它写满。",
+    refused: "清理空间之前不接受新任务；运行中任务的输出可能丢失。",
+  },
   states: {
     queued: "排队中",
     starting: "启动中",

@@ -232,6 +232,10 @@ def cluster(session: Session, args: Args) -> int:
     for engine in found["engines"]:
         if engine["away_since"] is not None:
             sys.stdout.write(_away_words(engine) + "\n")
+    for each in found.get("disk_writers") or []:
+        key = "cluster.disk_writer"
+        written = size(each["written"])
+        sys.stdout.write(t(key, user=each["user"], jobs=each["jobs"], written=written) + "\n")
     return 0
 
 
