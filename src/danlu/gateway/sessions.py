@@ -10,37 +10,31 @@ from typing import TYPE_CHECKING
 import asyncssh
 
 from danlu.engines.api import Duplex, Endpoint, Listener, Reach, Refused, Run, TaskRef, Tty
+from danlu.gateway.flow import Flow
 from danlu.gateway.tunnels import relay
 from danlu.gateway.wire import Rejected
 
 if TYPE_CHECKING:
     from danlu.gateway.ssh import Connection
 
-_AHEAD = 1 << 20  # bytes of input that may wait for the task
 _SAME_SHELL = 'exec "$0"'
 _PASSED_ON = ("LANG", "LANGUAGE", "TZ", "COLORTERM", "TERM_PROGRAM", "GIT_PROTOCOL")
 _NAMED = {int(each): each.name[3:] for each in signal.Signals}
 _CANNOT = 255  # as the ssh client itself for what is not the command's fault
 
 
-class TaskSession(asyncssh.SSHServerSession[bytes]):
+class TaskSession(Flow, asyncssh.SSHServerSession[bytes]):
     def __init__(self, door: Connection, conn: asyncssh.SSHServerConnection) -> None:
+        super().__init__()
         self._door = door
         self._conn = conn
         self._tty: Tty | None = None
         self._text: str | None = None
         self._files = False
-        self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._size = 0
-        self._writable = asyncio.Event()
-        self._writable.set()
         self._duplex: Duplex | None = None
         self._running: asyncio.Task[None] | None = None
 
     # -- what the client wants ----------------------------------------------------------------
-
-    def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
-        self._chan = chan
 
     def pty_requested(
         self, term_type: str, term_size: tuple[int, int, int, int], term_modes: object
@@ -119,14 +113,6 @@ class TaskSession(asyncssh.SSHServerSession[bytes]):
             error = stream == 2 and self._tty is None
             self._chan.write(data, asyncssh.EXTENDED_DATA_STDERR if error else None)
 
-    async def _feed(self, duplex: Duplex) -> None:
-        while (data := await self._waiting.get()) is not None:
-            await duplex.send(data)
-            self._size -= len(data)
-            if self._size < _AHEAD // 2:
-                self._chan.resume_reading()
-        await duplex.send_eof()
-
     def _env(self, agent: Listener | None) -> dict[str, str]:
         env = dict(self._door.env)
         for name, value in self._chan.get_environment().items():
@@ -158,22 +144,6 @@ class TaskSession(asyncssh.SSHServerSession[bytes]):
             await relay(asked, reader, writer)
 
     # -- callbacks ----------------------------------------------------------------------------
-
-    def data_received(self, data: bytes, datatype: object) -> None:
-        self._size += len(data)
-        self._waiting.put_nowait(data)
-        if self._size > _AHEAD:
-            self._chan.pause_reading()
-
-    def eof_received(self) -> bool:
-        self._waiting.put_nowait(None)
-        return True
-
-    def pause_writing(self) -> None:
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        self._writable.set()
 
     def terminal_size_changed(self, width: int, height: int, *_: int) -> None:
         if self._duplex is not None:

@@ -10,28 +10,22 @@ from typing import Any
 import asyncssh
 
 from danlu.engines.api import Duplex, Endpoint, Listener
+from danlu.gateway.flow import Flow
 
 _PIECE = 64 * 1024
-_AHEAD = 1 << 20
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
-class Tunnel(asyncssh.SSHTCPSession[bytes], asyncssh.SSHUNIXSession[bytes]):
+class Tunnel(Flow, asyncssh.SSHTCPSession[bytes], asyncssh.SSHUNIXSession[bytes]):
     """From the client to something that listens in the task."""
 
     def __init__(self, duplex: Duplex, spawn: Spawn, ended: Callable[[], None]) -> None:
+        super().__init__()
         self._duplex = duplex
         self._ended = ended
         self._spawn = spawn
-        self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._size = 0
-        self._writable = asyncio.Event()
-        self._writable.set()
         self._tasks: list[asyncio.Task[None]] = []
-
-    def connection_made(self, chan: Any) -> None:
-        self._chan = chan
 
     def session_started(self) -> None:
         self._tasks = [self._spawn(self._outward()), self._spawn(self._inward())]
@@ -44,28 +38,7 @@ class Tunnel(asyncssh.SSHTCPSession[bytes], asyncssh.SSHUNIXSession[bytes]):
 
     async def _inward(self) -> None:
         with contextlib.suppress(OSError):
-            while (data := await self._waiting.get()) is not None:
-                await self._duplex.send(data)
-                self._size -= len(data)
-                if self._size < _AHEAD // 2:
-                    self._chan.resume_reading()
-            await self._duplex.send_eof()
-
-    def data_received(self, data: bytes, datatype: object = None) -> None:
-        self._size += len(data)
-        self._waiting.put_nowait(data)
-        if self._size > _AHEAD:
-            self._chan.pause_reading()
-
-    def eof_received(self) -> bool:
-        self._waiting.put_nowait(None)
-        return True
-
-    def pause_writing(self) -> None:
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        self._writable.set()
+            await self._feed(self._duplex)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._ended()
