@@ -86,6 +86,8 @@ def test_a_drained_node_says_why(harness: Harness, people: PeopleHarness) -> Non
         seen = next(one for one in alice.get("/nodes")["nodes"] if one["name"] == "n1")
         assert seen["drain_reason"] == "new power supply"
         assert people.acts(act="node.drained")[-1]["data"] == {"reason": "new power supply"}
+        (node,) = people.admin.do("POST", "/nodes/n1/drain")["nodes"]
+        assert node["drain_reason"] == "new power supply"
         people.admin.do("POST", "/nodes/n1/drain", {"reason": "x" * 201}, expect=422)
     finally:
         (node,) = people.admin.do("POST", "/nodes/n1/resume")["nodes"]

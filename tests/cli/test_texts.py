@@ -14,7 +14,7 @@ import pytest
 import danlu.cli
 from danlu.cli.helptexts import HELP
 from danlu.cli.registry import COMMANDS, COMMON
-from danlu.cli.texts import everything
+from danlu.cli.texts import everything, t, use
 
 TEXTS = everything()
 ROOT = Path(danlu.cli.__file__).parent
@@ -131,3 +131,10 @@ def is_sentence(node: ast.AST) -> TypeGuard[ast.Constant]:
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return False
     return len(re.findall(r"[A-Za-z\u4e00-\u9fff]{2,}", node.value)) > 1 and "_" not in node.value
+
+
+@pytest.mark.parametrize("count", [1, 2, "1", "2", "0.5"])
+def test_numbers_choose_their_words_also_where_they_are_written_out(count: int | str) -> None:
+    assert use("en")
+    verb = "is" if str(count) == "1" else "are"
+    assert t("cluster.lent", count=count).startswith(f"{count} of the GPUs in use {verb} lent")

@@ -609,16 +609,20 @@ def use(name: str) -> bool:
 def t(key: str, **params: object) -> str:
     found = (TEXTS.get(key) or everything()[key])[language()]
     if "|" in found:
-        params = {k: Count(v) if isinstance(v, int) else v for k, v in params.items()}
+        params = {name: _Counted(value) for name, value in params.items()}
     return found.format(**params)
 
 
-class Count(int):
-    """A number that chooses an English word: `{count} {count:job|jobs}`."""
+class _Counted:
+    """A value that may choose an English word: `{count} {count:job|jobs}`."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
 
     def __format__(self, form: str) -> str:
         one, bar, many = form.partition("|")
-        return (one if self == 1 else many) if bar else super().__format__(form)
+        # Some numbers come as they are shown: 0.5, 1.
+        return (one if str(self._value) == "1" else many) if bar else format(self._value, form)
 
 
 def everything() -> dict[str, tuple[str, str]]:

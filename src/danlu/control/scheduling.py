@@ -215,7 +215,8 @@ class Scheduling:
             raise _only_admins()
         if name not in [node.name for node in self._context.ledger.nodes()]:
             raise NotThere(Text(f"node {name[:64]}", f"节点 {name[:64]}"))
-        why = {"reason": reason} if reason else {}
+        reason = reason or self._book.drained.get(name, "")  # said before
+        why = {"reason": reason} if reason and out else {}
         row = RuleRow(Kind.DRAINED, name, why, now())
 
         def op(tx: Tx) -> None:

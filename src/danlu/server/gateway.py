@@ -113,9 +113,10 @@ class Gateway:
         usual = SSH_PORT if self._address.port is not None else self._last_port() or SSH_PORT
         try:
             listener = listen_on(self._address, usual)
-        except ConfigError as error:
+        except ConfigError:
             if not self._complained:
-                log.warning("SSH: %s", error)
+                where = f"{self._address.host}:{self._address.port or usual}"
+                log.warning("SSH: cannot listen on %s; choose another with server.ssh", where)
             self._complained = True
             return
         listener.setblocking(False)

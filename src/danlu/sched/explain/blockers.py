@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from heapq import nsmallest
 
@@ -28,6 +28,7 @@ from danlu.sched.sharing import meet
 
 SHOWN_NODES = 20
 _SHOWN_HOLDERS = 20
+_ANYBODYS = frozenset({"cpus", "memory"})  # what jobs without GPUs hold, too
 Only = frozenset[str] | None
 Numbers = dict[str, int | float | str]
 
@@ -45,23 +46,27 @@ def verdicts(
     if len(nodes) > SHOWN_NODES:
         shown = _nearest(room, shape, room.suitable(shape, only))
     names = {snapshot.nodes[at].name for at in shown}
-    holders: dict[str, list[str]] = {}
+    on: dict[str, list[Running]] = {}
     for running in snapshot.running:
-        if names.isdisjoint(running.gpus):
-            continue
-        for name in running.gpus:
+        for name in _nodes_of(running):
             if name in names:
-                holders.setdefault(name, []).append(running.ref)
+                on.setdefault(name, []).append(running)
     found = tuple(
-        verdict(snapshot.nodes[at], room.room_of(at), shape, only, holders) for at in shown
+        verdict(
+            snapshot.nodes[at], room.room_of(at), shape, only, on.get(snapshot.nodes[at].name, ())
+        )
+        for at in shown
     )
     return found, len(nodes) - len(found)
 
 
 def verdict(
-    node: NodeState, free: Free, shape: TaskShape, only: Only, holders: dict[str, list[str]]
+    node: NodeState, free: Free, shape: TaskShape, only: Only, on_it: Sequence[Running]
 ) -> NodeVerdict:
     lacks = tuple(_lacks(node, free, Need(shape), only))
+    # Jobs without GPUs hold CPUs and memory, too.
+    anybody = not _ANYBODYS.isdisjoint(lacks)
+    holders = [each.ref for each in on_it if anybody or node.name in each.gpus]
     return NodeVerdict(
         node.name,
         free.idle(Need(shape)),
@@ -70,7 +75,7 @@ def verdict(
         free.memory,
         not lacks,
         lacks,
-        tuple(holders.get(node.name, ())[:_SHOWN_HOLDERS]),
+        tuple(holders[:_SHOWN_HOLDERS]),
     )
 
 
@@ -214,15 +219,19 @@ def holders(
 ) -> tuple[Holder, ...]:
     """Running jobs on the nodes closest to fitting, soonest end first."""
     fitting = {v.node for v in near if not {"up", "drained", "queue", "named"} & set(v.lacks)}
+    short = {v.node for v in near if not _ANYBODYS.isdisjoint(v.lacks)} & fitting
     need, with_gpus = Need(shape), shape.amount > 0
     models = {node.name: {c.index: c.model for c in node.gpus} for node in _of(snapshot, fitting)}
     found = [
-        Holder(r.ref, r.owner, name, gpus, r.since, r.latest_end, r.expected_end)
+        Holder(r.ref, r.owner, name, r.gpus.get(name, ()), r.since, r.latest_end, r.expected_end)
         for r in snapshot.running
-        if not with_gpus or not fitting.isdisjoint(r.gpus)
-        for name, gpus in (r.gpus.items() if with_gpus else _nodes_of(r))
+        for name in _nodes_of(r)
         if name in fitting
-        and (not gpus or any(need.accepts(models[name].get(index, "")) for index in gpus))
+        and (
+            not with_gpus
+            or name in short
+            or any(need.accepts(models[name].get(index, "")) for index in r.gpus.get(name, ()))
+        )
     ]
     return tuple(nsmallest(_SHOWN_HOLDERS, found, key=_soonest))
 
@@ -231,10 +240,11 @@ def _of(snapshot: Snapshot, names: set[str]) -> Iterator[NodeState]:
     return (node for node in snapshot.nodes if node.name in names)
 
 
-def _nodes_of(running: Running) -> list[tuple[str, tuple[int, ...]]]:
-    """CPU jobs wait for CPUs and memory, which any job may hold."""
-    nodes = dict.fromkeys(place.node for place in running.places) or running.gpus
-    return [(name, ()) for name in nodes]
+def _nodes_of(running: Running) -> Collection[str]:
+    """Also those on which it has no GPUs."""
+    if len(running.gpus) >= len(running.places):  # nearly all: one task, or one on each node
+        return running.gpus
+    return {place.node for place in running.places}
 
 
 def _soonest(holder: Holder) -> tuple[float, float, str]:
