@@ -58,7 +58,7 @@ def test_an_admin_enters_it_by_its_owners_name(alice: Client, door: SshServer) -
 def test_a_job_that_has_ended_or_never_was(bob: Client) -> None:
     ended = bob.run("true; sleep 0.2", name="short")
     eventually(lambda: bob.call("GET", f"/jobs/{ended}")["state"] == "succeeded")
-    refused(bob, f"bob+{ended}", "It is not running")
+    refused(bob, f"bob+{ended}", f"{ended} is not running but")
     refused(bob, "bob+nothing-7", "nothing-7")
 
 

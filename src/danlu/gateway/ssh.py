@@ -38,7 +38,7 @@ _MOST_KEYS = 20  # that one client may show
 _MOST_CHANNELS = 200  # of one client at a time
 _PARTING_SECONDS = 5.0  # to read why one may not come in
 _WINDOW = 1 << 21
-_CUT_OFF = "You may no longer enter this task. 访问权限已被收回"
+_CUT_OFF = Text("You may no longer enter this task", "访问权限已被收回")
 
 
 class Connection(asyncssh.SSHServer):
@@ -107,7 +107,9 @@ class Connection(asyncssh.SSHServer):
             return False
         try:
             return await self._link.knows_key(self._name, self._fingerprint)
-        except Rejected:
+        except Rejected as no:  # the server cannot be asked: not the key's fault
+            if not self._lost:
+                self._conn.send_auth_banner(_sentence(no.text))
             return False
 
     def auth_completed(self) -> None:
@@ -162,8 +164,9 @@ class Connection(asyncssh.SSHServer):
         """Access has ended."""
         # Closing the channels comes first: a client may be gone before it reads the reason.
         for session in list(self.sessions):
-            session.tell(f"danlu: {_CUT_OFF}\r\n")
-        self._conn.disconnect(asyncssh.DISC_BY_APPLICATION, _CUT_OFF)
+            session.tell(f"danlu: {_sentence(_CUT_OFF)}")
+        # Clients escape what is not ASCII here.
+        self._conn.disconnect(asyncssh.DISC_BY_APPLICATION, _CUT_OFF.en)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)

@@ -101,7 +101,17 @@ class Tasks:
     async def find(self, asks: Asker, ref: str, task: int) -> tuple[JobRow, TaskRef, Engine]:
         """A running task that this person may enter."""
         row = await self._enterable(asks, ref)
-        return row, await self._running(row.id, task, wait=False), self._engine(row.id)
+        try:
+            place = await self._running(row.id, task, wait=False)
+        except Clash as no:
+            raise Clash(
+                no.code,
+                Text(
+                    f"{row.ref} is not running but {row.state.value}; see danlu why {row.ref}",
+                    f"{row.ref} 没有在运行；参见 danlu why {row.ref}",
+                ),
+            ) from no
+        return row, place, self._engine(row.id)
 
     async def note_entered(self, asks: Asker, ref: str, task: int, words: str) -> None:
         await self._note(asks, ref, "job.entered", task, words)
