@@ -96,6 +96,8 @@ def as_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     server.wrapper = (
         need("setpriv", "util-linux"),
         f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+        # The checkout may be in a folder of root's own.
+        "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search",
     )  # fmt: skip
     for path in (folder, server.config):
         os.chown(path, NOBODY, NOBODY)

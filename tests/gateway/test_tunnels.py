@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.client import Client, eventually, finished, make_key
+from tests.support.folders import open_python
 from tests.support.parts import need
 from tests.support.server import free_port
 
-SERVE = f"""{sys.executable} -c '
+SERVE = f"""{open_python()} -c '
 import socket, sys
 where = sys.argv[1]
 if where.startswith("/"):
@@ -80,7 +81,7 @@ def test_the_task_reaches_what_listens_here(alice: Client, inside: str, tmp_path
         assert serving.stdout is not None
         assert serving.stdout.readline() == b"ready\n"
         with held(alice, "-R", f"{there}:{here}", "--", "echo ready; exec sleep 1000"):
-            ask = f'{sys.executable} -c "$(cat)" {there}'
+            ask = f'{open_python()} -c "$(cat)" {there}'
             assert alice.ssh("--", ask, input=ASK.encode()).stdout == b"True\n"
     finally:
         serving.kill()

@@ -39,7 +39,12 @@ class Opened:
 
     def is_in(self, folder: Path) -> bool:
         """Looked up from a folder of the machine that was opened before."""
-        return self.where.startswith(f"{folder}") and not self.path.startswith("/")
+        if self.path.startswith("/"):
+            return False
+        # From inside a view, a folder on another mount is shown from that mount's root.
+        mounts = (each for each in folder.parents if each.is_mount())
+        shown = {f"{folder}", *(f"/{folder.relative_to(each)}" for each in mounts)}
+        return any(self.where.startswith(each) for each in shown)
 
 
 @contextmanager

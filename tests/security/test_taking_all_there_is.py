@@ -129,7 +129,7 @@ def _with_secrets(names: list[str], gpus: int = 0) -> str:
 
 def test_with_secrets_in_a_job_file(make_server: ServerMaker) -> None:
     """They were stored without being counted, and stayed when the job was refused."""
-    server = make_server("files", "[limits]\nsecrets = 3\n")
+    server = make_server("files", "[server]\n[limits]\nsecrets = 3\n")
     native = json.dumps({"image": None})
     with client(server, server.token) as http:
 
@@ -157,7 +157,7 @@ def test_with_secrets_in_a_job_file(make_server: ServerMaker) -> None:
 
 def test_with_one_job_after_the_other(make_server: ServerMaker) -> None:
     """Only requests for several jobs were counted."""
-    server = make_server("few", "[limits]\njobs = 3\n")
+    server = make_server("few", "[server]\n[limits]\njobs = 3\n")
     held = {"command": "true", "held": True}
     with client(server, server.token) as http, ThreadPoolExecutor(8) as pool:
         sent = list(pool.map(lambda _: http.post("/jobs", json=held), range(8)))

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -84,7 +85,8 @@ def test_it_asks_in_chinese(tmp_path: Path) -> None:
     file = tmp_path / "danlu.toml"
     words = (*DANLU, "--lang", "zh", "init", "--config", str(file))
     with Terminal(*words, env=environment(tmp_path)) as person:
-        person.read_until("数据目录")
+        person.read_until("] ")
+        time.sleep(0.5)  # a signal between the prompt and the wait for an answer is seen after it
         person.type("\x03")
         person.read_until("没有写入任何文件")
         assert person.end() == 2

@@ -162,9 +162,12 @@ def test_only_who_can_read_the_data_folder_resets_a_password(home: Home) -> None
     if os.geteuid() != 0:
         return
     command = [*DANLU, "admin", "reset-password", "--data", str(home.data)]
-    other = subprocess.run(
-        command, env=home.env, capture_output=True, text=True, check=False, user=65534, cwd="/"
-    )
+    try:
+        other = subprocess.run(
+            command, env=home.env, capture_output=True, text=True, check=False, user=65534, cwd="/"
+        )
+    except PermissionError:
+        return  # the checkout is in a folder of root's own: others have no danlu at all
     assert other.returncode != 0
     assert "one-time password" not in other.stdout
 

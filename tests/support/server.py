@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -228,9 +229,8 @@ class DanluServer:
 
 def without_ssh(config: str) -> str:
     """Most tests need no port for SSH clients."""
-    if "[server]\n" in config:
-        return config.replace("[server]\n", '[server]\nssh = "off"\n', 1)
-    return f'{config}\n[server]\nssh = "off"\n'
+    written, count = re.subn(r"(?m)^\s*\[server\].*$", '[server]\nssh = "off"', config, count=1)
+    return written if count else f'server.ssh = "off"\n{config}'
 
 
 def free_port() -> int:

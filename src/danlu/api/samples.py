@@ -142,6 +142,8 @@ SAMPLES: dict[str, Any] = {
     "database_problem_zh": "",
     "disk_full_since": None,
     "disk_low_since": None,
+    "DiskWriter.jobs": 2,
+    "DiskWriter.written": 53687091200,
     "ServerInfo.disk_free": None,
     "ssh_port": 2222,
     "Queue.name": "vision",
