@@ -47,10 +47,9 @@ def verdicts(
         shown = _nearest(room, shape, room.suitable(shape, only))
     names = {snapshot.nodes[at].name for at in shown}
     on: dict[str, list[Running]] = {}
-    for running in snapshot.running:
-        for name in _nodes_of(running):
-            if name in names:
-                on.setdefault(name, []).append(running)
+    for running, its_nodes in _running_on(snapshot, names):
+        for name in names.intersection(its_nodes):
+            on.setdefault(name, []).append(running)
     found = tuple(
         verdict(
             snapshot.nodes[at], room.room_of(at), shape, only, on.get(snapshot.nodes[at].name, ())
@@ -224,8 +223,8 @@ def holders(
     models = {node.name: {c.index: c.model for c in node.gpus} for node in _of(snapshot, fitting)}
     found = [
         Holder(r.ref, r.owner, name, r.gpus.get(name, ()), r.since, r.latest_end, r.expected_end)
-        for r in snapshot.running
-        for name in _nodes_of(r)
+        for r, its_nodes in _running_on(snapshot, fitting)
+        for name in its_nodes
         if name in fitting
         and (
             not with_gpus
@@ -240,11 +239,14 @@ def _of(snapshot: Snapshot, names: set[str]) -> Iterator[NodeState]:
     return (node for node in snapshot.nodes if node.name in names)
 
 
-def _nodes_of(running: Running) -> Collection[str]:
-    """Also those on which it has no GPUs."""
-    if len(running.gpus) >= len(running.places):  # nearly all: one task, or one on each node
-        return running.gpus
-    return {place.node for place in running.places}
+def _running_on(snapshot: Snapshot, names: set[str]) -> Iterator[tuple[Running, Collection[str]]]:
+    """Jobs on any of these nodes, with all their nodes, also those without GPUs of theirs."""
+    for running in snapshot.running:
+        nodes: Collection[str] = running.gpus
+        if len(nodes) < len(running.places):  # seldom: several tasks on a node, or some without
+            nodes = {place.node for place in running.places}
+        if not names.isdisjoint(nodes):
+            yield running, nodes
 
 
 def _soonest(holder: Holder) -> tuple[float, float, str]:
