@@ -71,3 +71,36 @@ def test_a_name_too_long_for_a_file_is_asked_about_each_time(tmp_path: Path) -> 
     runtime = Runtime()
     targets = [f"/{letter * 40}" for letter in "abcdefg"]
     assert ask(runtime, tmp_path / "known", *targets) == ask(runtime, tmp_path / "known", *targets)
+
+
+class Podman(Runtime):
+    """Shows the image's files before the container starts, without its volumes."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(passwd=LINK)  # an answer that would not be remembered
+        self.root = root
+        (root / "etc").mkdir(parents=True)
+
+    def mount(self, name: str) -> str | None:
+        self.asked += 1
+        return str(self.root)
+
+
+def test_an_image_without_accounts_is_asked_about_once(tmp_path: Path) -> None:
+    runtime = Podman(tmp_path / "root")
+    assert ask(runtime, tmp_path / "known", "/userhome")
+    assert not ask(runtime, tmp_path / "known", "/userhome")
+    (runtime.root / "etc").rmdir()
+    assert ask(runtime, tmp_path / "known", "/userhome", image="sha256:def")
+    assert not ask(runtime, tmp_path / "known", "/userhome", image="sha256:def")
+
+
+@pytest.mark.parametrize("target", ["/userhome", "/userhome/data"])
+def test_an_image_that_links_a_mount_point_is_asked_about_each_time(
+    tmp_path: Path, target: str
+) -> None:
+    runtime = Podman(tmp_path / "root")
+    (runtime.root / "etc/passwd").touch()
+    (runtime.root / "etc/group").touch()
+    (runtime.root / "userhome").symlink_to("/etc")
+    assert ask(runtime, tmp_path / "known", target) == ask(runtime, tmp_path / "known", target) > 1

@@ -7,6 +7,7 @@ of data. They are checked before they are opened, through the same descriptor.
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import stat
@@ -32,7 +33,7 @@ def check_accounts(daemon: Daemon, name: str, image: str, targets: list[str], kn
     mark = _mark(image, targets)
     if mark and os.path.exists(f"{known}/{mark}"):
         return
-    if _stays_plain(daemon, name) and mark:
+    if _stays_plain(daemon, name, targets) and mark:
         with contextlib.suppress(OSError):  # asked again next time
             os.makedirs(known, mode=0o700, exist_ok=True)
             if len(os.listdir(known)) < _MOST_MARKS:
@@ -53,30 +54,53 @@ def _mark(image: str, targets: list[str]) -> str:
     return mark if len(os.fsencode(mark)) <= _LONGEST_NAME else ""
 
 
-def _stays_plain(daemon: Daemon, name: str) -> bool:
+def _stays_plain(daemon: Daemon, name: str, targets: list[str]) -> bool:
     """Whether both are regular files in a folder of the image, which no volume can change."""
     mounted = daemon.mount(name)
-    if mounted is not None and _are_plain_below(mounted):
+    if mounted is not None and _are_plain_below(os.path.realpath(mounted), targets):
         return True
     plain = [_is_plain(daemon, name, path) for path in _ACCOUNTS]
     return all(plain) and _is_folder(daemon, name)
 
 
-def _are_plain_below(root: str) -> bool:
-    """False: they may be anything, or cannot be seen from here."""
+def _are_plain_below(root: str, targets: list[str]) -> bool:
+    """Whether the image has them as regular files, or not at all, and a link in it leads no volume
+    there. False: they may be anything, or cannot be seen from here.
+    """
     try:
-        here = linux.open_without_links(f"{os.path.realpath(root)}/etc")
+        return all(_is_plain_below(root, path) for path in _ACCOUNTS) and not any(
+            _has_link(root, target) for target in targets
+        )
     except OSError:
         return False
+
+
+def _is_plain_below(root: str, path: str) -> bool:
+    folder, name = os.path.split(path)
     try:
-        found = [
-            os.stat(os.path.basename(a), dir_fd=here, follow_symlinks=False) for a in _ACCOUNTS
-        ]
-        return all(stat.S_ISREG(each.st_mode) and each.st_size <= _LARGEST for each in found)
-    except OSError:
-        return False
+        here = linux.open_without_links(root + folder)
+    except FileNotFoundError:
+        return True
+    try:
+        found = os.stat(name, dir_fd=here, follow_symlinks=False)
+        return stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST
+    except FileNotFoundError:
+        return True
     finally:
         os.close(here)
+
+
+def _has_link(root: str, path: str) -> bool:
+    """Whether a part of the path is a link; what is missing is none."""
+    try:
+        os.close(linux.open_without_links(root + os.path.normpath(path)))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return True
+        raise
+    return False
 
 
 def _is_plain(daemon: Daemon, name: str, path: str) -> bool:
