@@ -33,16 +33,21 @@ class Shares:
             if quota.guaranteed
         }
         self._counted = self._awaited = 0
-        self._held: dict[str, int] = {}
+        self._held: dict[str, int] | None = None
+
+    def _running(self) -> dict[str, int]:
+        """What running jobs hold. Counted once somebody asks: there may be thousands."""
+        held: dict[str, int] = {}
         amounts: dict[int, int] = {}  # gangs of one kind share their shapes
-        for job in view.snapshot.running:
+        for job in self._view.snapshot.running:
             if job.ending:
                 continue  # what it holds is somebody else's already
             size = amounts.get(id(job.shapes))
             if size is None:
                 size = amounts[id(job.shapes)] = amount(job.shapes)
             name = self.tenant(job)
-            self._held[name] = self._held.get(name, 0) + size
+            held[name] = held.get(name, 0) + size
+        return held
 
     def tenant(self, job: Waiting | Running) -> str:
         """The share it counts against: its group's, or the user's own without a group."""
@@ -52,14 +57,16 @@ class Shares:
         return self._guaranteed.get(name, 0)
 
     def held(self, name: str) -> int:
-        begun = self._view.begun
+        if self._held is None:
+            self._held = self._running()
+        held, begun = self._held, self._view.begun
         for one in begun[self._counted :]:
-            self._add(self.tenant(one.job), one.shapes)
+            self._add(held, self.tenant(one.job), one.shapes)
         self._counted = len(begun)
         for job in self._view.awaited[self._awaited :]:
-            self._add(self.tenant(job), job.shapes)
+            self._add(held, self.tenant(job), job.shapes)
         self._awaited = len(self._view.awaited)
-        return self._held.get(name, 0)
+        return held.get(name, 0)
 
     def within(self, name: str, job: Waiting) -> bool:
         """Whether the group would still be inside its own share with this job, and needs it to."""
@@ -79,8 +86,8 @@ class Shares:
         own = self.guaranteed(name)
         return self.held(name) / own if own else 1.0
 
-    def _add(self, name: str, shapes: Shapes) -> None:
-        self._held[name] = self._held.get(name, 0) + amount(shapes)
+    def _add(self, held: dict[str, int], name: str, shapes: Shapes) -> None:
+        held[name] = held.get(name, 0) + amount(shapes)
 
 
 def guarantees(quotas: Quotas) -> bool:

@@ -14,7 +14,7 @@ Key = tuple[object, ...]
 Shapes = tuple[TaskShape, ...]
 ENOUGH = 3  # minimum number of similar runs
 BRIEF = 60.0  # seconds; shorter jobs say nothing about how people choose their time limits
-MANY = 20  # minimum number of runs to learn how much of their time limits jobs use
+MANY = 5  # minimum number of runs to learn how much of their time limits jobs use
 _EACH, _ALL = 50, 5000  # values kept per kind and in total
 
 

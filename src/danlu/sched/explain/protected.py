@@ -18,6 +18,9 @@ def protected(done: Pass, decision: Decision, job: Waiting) -> list[Cause]:
     """Empty if it has no claim to the GPUs of others, or if they are being freed for it."""
     if not amount(job.shapes) or any(claim.job_id == job.job_id for claim in decision.claims):
         return []
+    rules = done.policy.queue(job.queue)
+    if not rules.reclaim and rules.preempt != LOWER_PRIORITY:
+        return []
     view = done.view_of([job])
     if has_gpus(view, job):
         return []
