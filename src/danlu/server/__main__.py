@@ -9,6 +9,7 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from danlu.server import files
 from danlu.server.demo.folder import demo_config, demo_folder, refuse_demo
@@ -16,6 +17,9 @@ from danlu.server.settings import Address, ConfigError, ServerConfig, find_file,
 from danlu.server.sockets import check_tls
 from danlu.server.words import say
 from danlu.spec.text import Text
+
+if TYPE_CHECKING:
+    from danlu.server.demo.demo import Demo
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -89,17 +93,22 @@ def _run(config: ServerConfig, options: argparse.Namespace) -> int:
     # Imported here so that a configuration error is reported at once.
     import uvloop
 
-    from danlu.server.demo.demo import Demo
     from danlu.server.run import serve
     from danlu.store.errors import StoreError
 
     try:
-        demo = Demo(config, options.reset) if options.demo else None
+        demo = _demo(config, options.reset) if options.demo else None
         return uvloop.run(serve(config, options.first_job, demo))
     except (ConfigError, StoreError) as error:
         return _fail(error.message)
     except KeyboardInterrupt:
         return 0
+
+
+def _demo(config: ServerConfig, reset: bool) -> Demo:
+    from danlu.server.demo.demo import Demo
+
+    return Demo(config, reset)
 
 
 def _options(argv: list[str] | None) -> argparse.Namespace:

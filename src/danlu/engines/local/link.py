@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import danlu
 from danlu.engines.api import InDoubt, Unreachable
-from danlu.engines.local.keeper.spawner import LENGTH
+from danlu.engines.local.keeper.frames import LENGTH
 
 _CODE = (
     "import sys; sys.path.insert(0, sys.argv[1]); "

@@ -6,6 +6,7 @@ import struct
 
 HEAD = struct.Struct("!cI")
 SIZE = struct.Struct("!HH")
+LENGTH = struct.Struct("!I")  # before a message to the spawner, and before its answer
 LIMIT = 1 << 20
 
 EXEC = b"E"  # JSON: argv, tty, env, cwd, shell, files

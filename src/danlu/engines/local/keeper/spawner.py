@@ -16,11 +16,11 @@ import resource
 import select
 import signal
 import socket
-import struct
 import time
 
 from danlu.engines.local.keeper import cgroup, linux, record, seccomp, trial
 from danlu.engines.local.keeper.birth import Around, Start, begin
+from danlu.engines.local.keeper.frames import LENGTH
 from danlu.engines.local.keeper.keeper import keep, profile
 from danlu.engines.local.keeper.points import Kept
 from danlu.engines.local.keeper.reserve import Given, Reserve, offer, wait
@@ -29,7 +29,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-LENGTH = struct.Struct("!I")
 LONGEST = 256 << 20  # bytes of a message; a gang of thousands of tasks takes a few MB
 _LOCK_PATIENCE = 1.0
 _IDLE = 5  # milliseconds without a message before the reserve is refilled
