@@ -40,9 +40,10 @@ from danlu.api import (
 from danlu.api.bounds import Bounded
 from danlu.api.demo import MarkedAsDemo
 from danlu.api.notices import Noticed
-from danlu.api.origins import Hosts, KnownHost
+from danlu.api.origins import KnownHost
 from danlu.api.problems import BASE, ErrorAnswer, install
 from danlu.services.services import Services
+from danlu.spec.hosts import Hosts
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     401: {"model": ErrorAnswer, "description": "Not signed in"},

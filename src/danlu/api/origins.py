@@ -7,10 +7,8 @@ none.
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
@@ -18,27 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from danlu.api.problems import ApiProblem, answer
 from danlu.services.services import Services
+from danlu.spec.hosts import Hosts, without_port
 from danlu.spec.text import Text
-
-
-@dataclass(frozen=True, slots=True)
-class Hosts:
-    """The names this server answers to."""
-
-    names: frozenset[str] = frozenset()
-    always: bool = False  # listed by the admin, so clients with a token must use them too
-    tls: bool = False  # the certificate only covers certain names, so no other can point here
-
-    def known(self, host: str) -> bool:
-        """`host`: with or without a port. IP addresses cannot be rebound, so they are known."""
-        name = _without_port(host).lower().rstrip(".")
-        if name in self.names or name == "localhost" or name.endswith(".localhost"):
-            return True
-        try:
-            ipaddress.ip_address(name.partition("%")[0])
-        except ValueError:
-            return False
-        return True
 
 
 def hosts(listen: Iterable[str], named: Iterable[str], tls: bool) -> Hosts:
@@ -118,15 +97,8 @@ def _same(origin: str, host: str, encrypted: bool) -> bool:
     return bool(parts.netloc) and parts.netloc.lower() == host.lower()
 
 
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() and ":" not in name else host
-
-
 def unknown_host(host: str) -> ApiProblem:
-    name = _without_port(host)[:100]
+    name = without_port(host)[:100]
     return ApiProblem(
         421,
         "unknown_host",
