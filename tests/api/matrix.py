@@ -137,6 +137,8 @@ ROUTES: dict[str, Row] = {
     "POST /danlu/v1/jobs/{ref}/release": Row(CHANGES_JOB),
     # Whoever may see a job may ask for the same, as a job of their own.
     "POST /danlu/v1/jobs/{ref}/rerun": Row("401 404 201 201 201 401 403"),
+    # It does not run: 409, for whoever may enter it.
+    "POST /danlu/v1/jobs/{ref}/doors": Row("401 404 409 403 409 401 403", {"port": 7860}),
     "GET /danlu/v1/stream": Row(SIGNED_IN),
     # Secrets are one's own: the same name is another secret for everybody else.
     "GET /danlu/v1/secrets": Row(SIGNED_IN),

@@ -106,7 +106,7 @@ def test_sign_ins_over_ssh_are_listed(frank: Client) -> None:
 
 
 def test_where_ssh_is_off_one_is_told(tmp_path: Path) -> None:
-    server = DanluServer(tmp_path / "data").start()
+    server = DanluServer(tmp_path / "data", '[server]\nweb = "off"\n').start()
     try:
         said = server.cli("ssh", "job-1")
         assert said.returncode == 5

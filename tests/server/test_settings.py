@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from danlu.server.settings import Address, ConfigError, load
+from danlu.server.web_table import PortRange
 
 
 def config(tmp_path: Path, text: str) -> Path:
@@ -169,3 +170,37 @@ def test_ssh_clients_come_in_where_the_pages_are_unless_said(
 def test_a_place_for_ssh_that_is_none_is_told(tmp_path: Path, value: str) -> None:
     with pytest.raises(ConfigError, match=r"server\.ssh"):
         load(config(tmp_path, f"[server]\nssh = {value}\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "ports"),
+    [
+        ("", PortRange("127.0.0.1", 8800, 8899)),
+        ('listen = "10.0.0.5:80"', PortRange("10.0.0.5", 8800, 8899)),
+        ('web = "10.0.0.5:443"', PortRange("10.0.0.5", 443, 443)),
+        ('web = "[::1]:9000-9010"', PortRange("::1", 9000, 9010)),
+        ('web = "off"', None),
+    ],
+)
+def test_web_doors_are_where_the_pages_are_unless_said(
+    tmp_path: Path, text: str, ports: PortRange | None
+) -> None:
+    assert load(config(tmp_path, f"[server]\n{text}\n")).web_ports == ports
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'web = "10.0.0.5"',
+        'web = "10.0.0.5:9-8"',
+        'web = "10.0.0.5:0-8"',
+        'web = "10.0.0.5:1-70000"',
+        "web = 8800",
+        'web_domain = "https://x"',
+        'web_domain = "x:0"',
+        'web_domain = "*.x"',
+    ],
+)
+def test_places_for_web_doors_that_are_none_are_told(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ConfigError, match=r"server\.web"):
+        load(config(tmp_path, f"[server]\n{line}\n"))

@@ -16,6 +16,7 @@ from danlu.api import (
     dialects,
     direct,
     document,
+    doors,
     downloads,
     groups,
     jobs,
@@ -101,6 +102,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         secrets,
         sse,
         websockets,
+        doors,
         volumes,
         waiting,
     ):

@@ -9,6 +9,7 @@ from typing import Any
 
 JOB_ID = "019a8d6e-0c1f-7aa0-8c41-3f7f0d0e9b11"
 NOW = 1763250000.0
+TICKET = "pT4c0x8m7Zl0aYw8gTq1fKj2hP9sB4uEvR2l0c1x8Yd"
 
 JOB: dict[str, Any] = {
     "name": "mnist",
@@ -243,7 +244,7 @@ SAMPLES: dict[str, Any] = {
     "next_offset": None,
     "next_line": None,
     "csrf_token": "5d1c0c5b9f2c4a8f8f0e6d7b1a2c3d4e5f60718293a4b5c6d7e8f90123456789",
-    "ticket": "pT4c0x8m7Zl0aYw8gTq1fKj2hP9sB4uEvR2l0c1x8Yd",
+    "ticket": TICKET,
     "TicketOrder.path": "/danlu/v1/jobs/alice~mnist-3/exec",
     "Ticket.expires_in": 30.0,
     "role": "member",
@@ -258,6 +259,14 @@ SAMPLES: dict[str, Any] = {
     "joined_at": NOW,
     "expires_at": NOW + 30 * 86400,
     "expires_in": 30 * 86400,
+    "OpenDoor.url": f"https://gpu.lab.example:8801/.danlu/enter?ticket={TICKET}",
+    "scheme": "https",
+    "OpenDoor.host": "gpu.lab.example",
+    "OpenDoor.port": 8801,
+    "OpenDoor.path": f"/.danlu/enter?ticket={TICKET}",
+    "OpenDoor.expires_in": 30,
+    "DoorOrder.port": None,
+    "door": "lab",
     "last_used_at": NOW + 60,
     "label": "laptop",
     "Token.kind": "personal",

@@ -61,6 +61,24 @@ LIVE: dict[str, tuple[str, str]] = {
         "write them to ~/.ssh/danlu_config and have ~/.ssh/config include it",
         "写入 ~/.ssh/danlu_config，并让 ~/.ssh/config 引用它",
     ),
+    "cmd.open": (
+        "Open what a running job serves in the browser",
+        "在浏览器中打开运行中任务的网页",
+    ),
+    "about.open": (
+        "The page gets an address of its own, which only you and those who may enter the job can "
+        "use. Without a door: JupyterLab of a development environment, or the only port of a job.\n"
+        "  danlu open box lab\n"
+        "  danlu open demo-3 7860",
+        "网页有单独的地址，只有你和可以进入该任务的人能访问。"
+        "不写入口时：开发环境打开 JupyterLab，其他任务打开它唯一的端口。\n"
+        "  danlu open box lab\n"
+        "  danlu open demo-3 7860",
+    ),
+    "opt.print": (
+        "print the address and start no browser; it is valid once, for 30 seconds",
+        "只输出地址，不启动浏览器；该地址 30 秒内有效，只能用一次",
+    ),
     "cmd.key": (
         "Manage your public keys for SSH",
         "管理 SSH 登录用的公钥",

@@ -226,6 +226,15 @@ COMMANDS = (
     ),
     Command("ssh-config", "ssh", (Option("install"),), "[JOB]", 0, 1, JOB),
     Command(
+        "open",
+        "open",
+        (TASK, Option("print")),
+        "JOB [lab|code|tensorboard|PORT]",
+        1,
+        2,
+        JOB,
+    ),
+    Command(
         "key",
         "keys",
         (Option("label", "TEXT"),),

@@ -39,6 +39,18 @@ LIVE: dict[str, tuple[str, str]] = {
         "{path} is too large for a public key; name a .pub file with one key",
         "{path} 太大，不是公钥；请指定只含一个公钥的 .pub 文件",
     ),
+    "open.bad_door": (
+        "{word} is no door; write lab, code, tensorboard or a port",
+        "没有入口 {word}；请写 lab、code、tensorboard 或端口号",
+    ),
+    "open.which": (
+        "Which port of {ref}? danlu open {ref} PORT; it was given: {ports}",
+        "要打开 {ref} 的哪个端口？danlu open {ref} 端口；分配给它的端口：{ports}",
+    ),
+    "open.which_none": (
+        "Which port does {ref} listen on? danlu open {ref} PORT",
+        "{ref} 监听哪个端口？danlu open {ref} 端口",
+    ),
     "ssh.cannot_write": ("Cannot write {path}: {cause}", "无法写入 {path}：{cause}"),
     "ssh.install_all": (
         "--install is for all running jobs; leave out the job",

@@ -1,1 +1,1 @@
-"""Doors into tasks for SSH clients: a process of its own, which outlives the server."""
+"""Doors into tasks for SSH clients and browsers: a process that outlives the server."""

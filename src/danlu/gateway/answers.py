@@ -9,20 +9,27 @@ from typing import Any
 
 from danlu.access.errors import AccessError
 from danlu.access.principal import Asker, Principal
+from danlu.gateway.door_answers import DoorAnswers
 from danlu.gateway.wire import Gone, Handler, Peer, Rejected, Values
 from danlu.services.doors import Doors
 from danlu.services.values import StoreError
+from danlu.services.web_doors import WebDoors
 from danlu.spec.text import Text
 
 
 class Answers:
     """For one connected gateway."""
 
-    def __init__(self, doors: Doors) -> None:
+    def __init__(self, doors: Doors, web: WebDoors) -> None:
         self._doors = doors
+        self._web = DoorAnswers(web)
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._inside: dict[str, Asker] = {}  # by session
-        self.peer: Peer | None = None
+        self._peer: Peer | None = None
+
+    def serve(self, peer: Peer) -> None:
+        """Whom to tell when access ends."""
+        self._peer = self._web.peer = peer
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -31,10 +38,15 @@ class Answers:
             "enter": _plain(self._enter),
             "watch": _plain(self._watch),
             "left": _plain(self._left),
+            "door-enter": _plain(self._web.enter),
+            "door-visit": _plain(self._web.visit),
+            "door-left": _plain(self._web.left),
+            "door-list": _plain(self._web.doors),
         }
 
     async def close(self, gone: bool) -> None:
         """`gone`: the gateway has ended, and with it all its connections."""
+        self._web.close()
         for task in self._watching.values():
             task.cancel()
         for asks in self._inside.values() if gone else ():
@@ -77,8 +89,8 @@ class Answers:
     async def _cut_off(self, asks: Asker, owner: str) -> None:
         await self._doors.barred(asks, owner)
         with contextlib.suppress(Gone, Rejected):
-            if self.peer is not None:
-                await self.peer.ask("cut", session=asks.who.token_id)
+            if self._peer is not None:
+                await self._peer.ask("cut", session=asks.who.token_id)
 
     async def _left(self, ask: Values) -> Values:
         asks = _asker(ask)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from danlu.gateway.wire import LONGEST, Gone, Peer, Rejected, Values
+from danlu.gateway.wire import LONGEST, Gone, Handler, Peer, Rejected, Values
 from danlu.spec.text import Text
 
 _PATIENCE = 20.0  # seconds that a question waits for a server that restarts
@@ -42,6 +42,8 @@ class Link:
         self.away_since: float | None = time.monotonic()
         self.on_cut: Callable[[str], None] = lambda _: None
         self.on_drain: Callable[[], None] = lambda: None
+        self.handlers: dict[str, Handler] = {"cut": self._cut, "drain": self._drain}
+        self.on_connected: list[Callable[[Peer], Awaitable[None]]] = []
 
     async def run(self) -> None:
         while True:
@@ -51,14 +53,15 @@ class Link:
 
     async def _connected(self) -> None:
         reader, writer = await asyncio.open_unix_connection(self._path, limit=LONGEST)
-        handlers = {"cut": self._cut, "drain": self._drain}
-        peer = Peer(reader, writer, handlers)
+        peer = Peer(reader, writer, self.handlers)
         running = asyncio.create_task(peer.run())
         try:
             await peer.ask("hello", version=self._version)
             for session in list(self._sessions.values()):
                 for owner in session.owners:
                     await peer.ask("watch", owner=owner, **session.values())
+            for hook in self.on_connected:
+                await hook(peer)
             self._peer, self.away_since = peer, None
             self._there.set()
             await running
@@ -74,11 +77,11 @@ class Link:
     # -- questions ----------------------------------------------------------------------------
 
     async def knows_key(self, name: str, fingerprint: str) -> bool:
-        return bool((await self._ask("key", user=name, fingerprint=fingerprint))["known"])
+        return bool((await self.ask("key", user=name, fingerprint=fingerprint))["known"])
 
     async def sign_in(self, name: str, address: str, **proof: str) -> Session:
         """Goes on when cancelled: the server may have signed them in already."""
-        signing = self._spawn(self._sign_in(name, address, proof))
+        signing = self.spawn(self._sign_in(name, address, proof))
         try:
             return await asyncio.shield(signing)
         except asyncio.CancelledError:
@@ -86,7 +89,7 @@ class Link:
             raise
 
     async def _sign_in(self, name: str, address: str, proof: dict[str, str]) -> Session:
-        found = await self._ask("sign-in", user=name, address=address, **proof)
+        found = await self.ask("sign-in", user=name, address=address, **proof)
         session = Session(found["session"], name, found["user"], address)
         self._sessions[session.id] = session
         return session
@@ -97,16 +100,16 @@ class Link:
 
     async def enter(self, session: Session, job: str) -> Values:
         """`job`: as the user wrote it, perhaps with the number of a task."""
-        found = await self._ask("enter", job=job, **session.values())
+        found = await self.ask("enter", job=job, **session.values())
         session.owners.add(found["owner"])
-        await self._ask("watch", owner=found["owner"], **session.values())
+        await self.ask("watch", owner=found["owner"], **session.values())
         return found
 
     def left(self, session: Session) -> None:
         self._sessions.pop(session.id, None)
-        self._spawn(self._tell_left(session))
+        self.spawn(self._tell_left(session))
 
-    def _spawn(self, work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
+    def spawn(self, work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -114,9 +117,9 @@ class Link:
 
     async def _tell_left(self, session: Session) -> None:
         with contextlib.suppress(Rejected):
-            await self._ask("left", **session.values())
+            await self.ask("left", **session.values())
 
-    async def _ask(self, what: str, **values: Any) -> Values:
+    async def ask(self, what: str, **values: Any) -> Values:
         """Waits for a server that restarts. Raises Rejected."""
         limit = time.monotonic() + _PATIENCE
         while True:

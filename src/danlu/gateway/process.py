@@ -1,4 +1,4 @@
-"""The gateway process: serves SSH on a socket it was given, also while the server is away."""
+"""The gateway process: serves SSH and web doors, also while the server is away."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import asyncssh
 
 from danlu.gateway.link import Link
 from danlu.gateway.ssh import Connection, Reaches, serve
+from danlu.gateway.web.settings import WebSettings
+from danlu.gateway.web.web import Web
 
 LOCK = "lock"
 SOCKET = "server.sock"
@@ -36,8 +38,16 @@ def host_keys(folder: Path) -> list[str]:
     return [str(path)]
 
 
-async def run(folder: Path, listener: socket.socket, version: str, reaches: Reaches) -> None:
-    """Until nobody is connected any more, and nobody has been for a while."""
+async def run(
+    folder: Path,
+    listener: socket.socket | None,
+    version: str,
+    reaches: Reaches,
+    settings: WebSettings | None = None,
+) -> None:
+    """Until nobody is connected any more, and nobody has been for a while.
+
+    `listener`: None: without SSH. `settings`: None: without web doors."""
     os.chdir(folder)  # the path of a socket has at most 108 bytes
     lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -46,12 +56,20 @@ async def run(folder: Path, listener: socket.socket, version: str, reaches: Reac
     link = Link(SOCKET, version)
     living: set[Connection] = set()
     draining = asyncio.Event()
-    acceptor = await serve(listener, host_keys(folder), link, reaches, living)
+    acceptor = None
+    if listener is not None:
+        acceptor = await serve(listener, host_keys(folder), link, reaches, living)
+    web = None if settings is None else Web(folder, settings, link, reaches)
+    if web is not None:
+        await web.start()
 
     def drain() -> None:
-        """A newer one takes the port; those who are connected stay."""
+        """A newer one takes the ports; those who are connected stay."""
         if not draining.is_set():
-            acceptor.close()
+            if acceptor is not None:
+                acceptor.close()
+            if web is not None:
+                web.drain()
             os.close(lock)
             draining.set()
 
@@ -61,11 +79,16 @@ async def run(folder: Path, listener: socket.socket, version: str, reaches: Reac
     while True:
         await asyncio.sleep(_LOOK)
         now = time.monotonic()
-        if living:
-            last = now
-            continue
+        if web is not None:
+            await web.tidy()
         away = link.away_since is not None and now - link.away_since > _ORPHAN_SECONDS
-        if draining.is_set() or away or now - last > IDLE_SECONDS:
+        if living or (web is not None and web.connected):
+            last = now
+        elif draining.is_set() or away:
             break
-    acceptor.close()
+        elif web is not None and web.open:
+            last = now
+        elif now - last > IDLE_SECONDS:
+            break
+    drain()
     linked.cancel()

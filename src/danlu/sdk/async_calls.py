@@ -166,6 +166,16 @@ class AsyncCalls:
         answer: list[model.Job] = (await self._post(f"{job_path(ref)}/release", b"{}"))["jobs"]
         return answer
 
+    async def open_door(
+        self, ref: str, door: str | None = None, *, port: int | None = None, task: int = 0
+    ) -> model.OpenDoor:
+        """What a running job serves, for a browser: `door` is lab, code or tensorboard, or `port`
+        one that it listens on. The `url` is valid once, for seconds."""
+        order = {"door": door} if port is None else {"port": port}
+        body = dumps({**order, "task": task}).encode()
+        answer: model.OpenDoor = await self._post(f"{job_path(ref)}/doors", body)
+        return answer
+
     async def search(
         self,
         ref: str,

@@ -174,6 +174,16 @@ class Calls:
         answer: list[model.Job] = self._post(f"{job_path(ref)}/release", b"{}")["jobs"]
         return answer
 
+    def open_door(
+        self, ref: str, door: str | None = None, *, port: int | None = None, task: int = 0
+    ) -> model.OpenDoor:
+        """What a running job serves, for a browser: `door` is lab, code or tensorboard, or `port`
+        one that it listens on. The `url` is valid once, for seconds."""
+        order = {"door": door} if port is None else {"port": port}
+        body = dumps({**order, "task": task}).encode()
+        answer: model.OpenDoor = self._post(f"{job_path(ref)}/doors", body)
+        return answer
+
     # Logs
 
     def search(

@@ -482,6 +482,15 @@ class Note(TypedDict, total=False):
     line: int | None
 
 
+class OpenDoor(TypedDict, total=False):
+    url: str
+    scheme: str
+    host: str
+    port: int
+    path: str
+    expires_in: float
+
+
 class Person(TypedDict, total=False):
     user: str
     role: str

@@ -1,7 +1,8 @@
 """The server's side of the gateway: its port, its process, its questions.
 
-The server listens for the first SSH client and then starts the gateway with the socket. Whoever
-uses no SSH pays nothing for it, and a restarted server finds the gateway still serving.
+The server listens for the first SSH client and then starts the gateway with the socket, or when the
+first web door is opened. Whoever uses neither pays nothing for it, and a restarted server finds the
+gateway still serving.
 """
 
 from __future__ import annotations
@@ -14,33 +15,56 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import danlu
+from danlu.access.errors import Clash
 from danlu.gateway.answers import Answers
+from danlu.gateway.web.book import has_doors
+from danlu.gateway.web.settings import WebSettings
 from danlu.gateway.wire import LONGEST, Gone, Peer, Rejected, Values
 from danlu.server.settings import SSH_PORT, Address, ConfigError
 from danlu.server.sockets import listen_on
 from danlu.services.doors import Doors
+from danlu.services.web_doors import WebDoors
+from danlu.spec.text import Text
 
 log = logging.getLogger("danlu.server")
 _AGAIN = 0.5
+_SPAWN_AGAIN = 3.0
+_PATIENCE = 30.0  # for a gateway that starts
 _LOCK, _SOCKET, _PORT = "lock", "server.sock", "port"
 
 
 class Gateway:
-    def __init__(self, data: Path, address: Address, doors: Doors) -> None:
+    def __init__(
+        self,
+        data: Path,
+        address: Address | None,
+        doors: Doors,
+        web_doors: WebDoors,
+        web: WebSettings | None = None,
+    ) -> None:
+        """`address`: for SSH clients. `web`: for browsers."""
         self._folder = data / "gateway"
         self._address = address
         self._doors = doors
-        self._version = f"{danlu.__version__} {address.host} {address.port or ''}".strip()
+        self._web_doors = web_doors
+        self._web = "" if web is None else web.text()
+        ssh = "" if address is None else f" {address.host} {address.port or ''}".rstrip()
+        self._version = f"{danlu.__version__}{ssh} {self._web}".strip()
         self._listener: socket.socket | None = None
         self._server: asyncio.Server | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._peers: set[Peer] = set()
+        self._current: Peer | None = None  # the gateway of this version
+        self._there = asyncio.Event()
+        self._last_spawn = -_SPAWN_AGAIN
         self._asking: set[asyncio.Task[None]] = set()
         self._knocked = False  # the gateway has our listener
         self._closing = False
@@ -79,6 +103,8 @@ class Gateway:
                 self._process = None
             if self._process is None and not self._is_running():
                 self._listen()
+                if self._web and has_doors(self._folder):
+                    self._spawn_again()  # for those who come back to doors of one that was killed
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _AGAIN)
             self._wake.clear()
@@ -98,8 +124,8 @@ class Gateway:
 
     def _listen(self) -> None:
         """For the first client. Those who come while no gateway runs wait for the next."""
-        if self._listener is None:
-            self._bind()
+        if self._listener is None and self._address is not None:
+            self._bind(self._address)
         if self._listener is not None and self._knocked:
             self._knocked = False
             asyncio.get_running_loop().add_reader(self._listener, self._spawn)
@@ -109,13 +135,13 @@ class Gateway:
             return int((self._folder / _PORT).read_text())
         return None
 
-    def _bind(self) -> None:
-        usual = SSH_PORT if self._address.port is not None else self._last_port() or SSH_PORT
+    def _bind(self, address: Address) -> None:
+        usual = SSH_PORT if address.port is not None else self._last_port() or SSH_PORT
         try:
-            listener = listen_on(self._address, usual)
+            listener = listen_on(address, usual)
         except ConfigError:
             if not self._complained:
-                where = f"{self._address.host}:{self._address.port or usual}"
+                where = f"{address.host}:{address.port or usual}"
                 log.warning("SSH: cannot listen on %s; choose another with server.ssh", where)
             self._complained = True
             return
@@ -126,26 +152,56 @@ class Gateway:
 
     def _spawn(self) -> None:
         """Somebody knocks."""
-        assert self._listener is not None
-        number = self._listener.fileno()
         words = [sys.executable, "-m", "danlu.server.gateway_process", str(self._folder)]
-        asyncio.get_running_loop().remove_reader(self._listener)
-        self._knocked = True
+        number = "" if self._listener is None else str(self._listener.fileno())
+        if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener)
+            self._knocked = True
+        self._last_spawn = time.monotonic()
         with open(self._folder / "errors", "wb") as output:
             self._process = subprocess.Popen(
-                [*words, str(number), self._version],
+                [*words, number, self._version, self._web],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                pass_fds=(number,),
+                pass_fds=(int(number),) if number else (),
                 start_new_session=True,
                 cwd="/",
             )
 
+    def _spawn_again(self) -> None:
+        """One that ends at once is not started in a loop."""
+        if self._process is None and time.monotonic() - self._last_spawn > _SPAWN_AGAIN:
+            self._spawn()
+
     # -- questions ----------------------------------------------------------------------------
 
+    async def open_door(self, door: Mapping[str, Any]) -> int:
+        """Has the gateway listen, which is started if need be. Raises Clash."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while True:
+                    if self._current is None and not self._is_running():
+                        self._spawn_again()
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._there.wait(), _AGAIN)
+                    if self._current is not None:
+                        with contextlib.suppress(Gone):
+                            return int((await self._current.ask("door-open", **door))["port"])
+        except Rejected as no:
+            raise Clash(no.code or "no_door", no.text) from no
+        except TimeoutError:
+            raise Clash(
+                "no_gateway",
+                Text(
+                    "The gateway does not answer; try again. Its log is in gateway/errors of the "
+                    "data folder",
+                    "网关没有响应，请重试。日志在数据目录的 gateway/errors",
+                ),
+            ) from None
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answers = Answers(self._doors)
+        answers = Answers(self._doors, self._web_doors)
 
         async def hello(ask: Values) -> Values:
             if ask["version"] != self._version:
@@ -153,15 +209,21 @@ class Gateway:
                 asking = asyncio.ensure_future(self._ask_to_drain(peer))
                 self._asking.add(asking)
                 asking.add_done_callback(self._asking.discard)
+            else:
+                self._current = peer
+                self._there.set()
             return {}
 
         peer = Peer(reader, writer, answers.handlers() | {"hello": hello})
-        answers.peer = peer
+        answers.serve(peer)
         self._peers.add(peer)
         try:
             await peer.run()
         finally:
             self._peers.discard(peer)
+            if self._current is peer:
+                self._current = None
+                self._there.clear()
             await answers.close(gone=not self._closing)
             self._wake.set()
 

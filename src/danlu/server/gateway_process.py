@@ -1,8 +1,7 @@
-"""`python -m danlu.server.gateway_process FOLDER FD VERSION`: started by the server."""
+"""`python -m danlu.server.gateway_process FOLDER FD VERSION WEB`: started by the server."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import resource
@@ -12,9 +11,12 @@ import sys
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+import uvloop
+
 from danlu.engines.api import Reach
 from danlu.engines.local.reach import LocalReach
 from danlu.gateway.process import run
+from danlu.gateway.web.settings import read_settings
 
 _LARGEST_LOG = 1 << 20
 
@@ -25,7 +27,7 @@ def reach(settings: dict[str, str]) -> Reach:
 
 
 def main() -> None:
-    folder, number, version = sys.argv[1:]
+    folder, number, version, web = sys.argv[1:]
     kept = RotatingFileHandler(Path(folder) / "log", maxBytes=_LARGEST_LOG, backupCount=1)
     form = "%(asctime)s %(name)s %(message)s"
     logging.basicConfig(level=logging.INFO, format=form, handlers=[kept])
@@ -33,8 +35,8 @@ def main() -> None:
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
-    listener = socket.socket(fileno=int(number))
-    asyncio.run(run(Path(folder), listener, version, reach))
+    listener = socket.socket(fileno=int(number)) if number else None
+    uvloop.run(run(Path(folder), listener, version, reach, read_settings(web)))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ from danlu.access.circle import Circle
 from danlu.access.gate import Gate
 from danlu.access.identities import Uids
 from danlu.api.app import create_app
-from danlu.api.origins import hosts
 from danlu.control.context import Context
 from danlu.control.controller import Controller
 from danlu.control.engines import Engines
@@ -37,6 +36,7 @@ from danlu.server.identities import circle_of_trust, find_uids, settle_uids, wit
 from danlu.server.places import Places
 from danlu.server.settings import ServerConfig
 from danlu.server.sockets import listen, tls_context, url_of
+from danlu.server.web import known_hosts, web_settings
 from danlu.server.words import say
 from danlu.services.services import Services, services
 from danlu.spec.text import Text, counted
@@ -96,11 +96,14 @@ async def _serve_http(
         controller, gate, people, urls, config.proxies, demo is not None, config.metrics_from
     )
     server = _server(config, ours)
-    ssh = config.ssh_address
-    gateway = None if ssh is None else Gateway(config.data, ssh, ours.doors)
-    if gateway is not None:
+    ssh, web = config.ssh_address, web_settings(config, urls[0])
+    gateway = None
+    if ssh is not None or web is not None:
+        gateway = Gateway(config.data, ssh, ours.doors, ours.web_doors, web)
         await gateway.start()
         ours.server.ssh_port = lambda: gateway.port
+    if gateway is not None and web is not None:
+        ours.web_doors.open_door, ours.web_doors.domain = gateway.open_door, config.web_domain
     ours.server.stop = lambda: setattr(server, "should_exit", True)
     contexts = _publish(config, urls[0], token, demo is not None)
     # uvicorn re-raises the signal that ended it; by then everything must be closed.
@@ -133,10 +136,8 @@ async def _serve_http(
 
 
 def _server(config: ServerConfig, ours: Services) -> uvicorn.Server:
-    listens = [address.host for address in config.listen]
-    names = hosts(listens, config.hosts, config.tls_cert is not None)
     settings = uvicorn.Config(
-        create_app(ours, names, ours.server.demo),
+        create_app(ours, known_hosts(config), ours.server.demo),
         http=limited(config.limits.connections, config.proxies),
         lifespan="off",
         log_config=None,

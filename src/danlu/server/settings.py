@@ -27,6 +27,7 @@ from danlu.server.places import Places
 from danlu.server.schedules import KEYS as SCHEDULING
 from danlu.server.schedules import Schedules
 from danlu.server.values import ConfigError, Values
+from danlu.server.web_table import WEB_PORTS, PortRange, Web
 from danlu.spec.defaults import Defaults
 from danlu.spec.fields import read_name
 from danlu.spec.text import Text
@@ -60,6 +61,8 @@ _SERVER = (
     "names",
     "metrics_from",
     "ssh",
+    "web",
+    "web_domain",
 )
 _NAMES = ("all", "group")
 
@@ -90,6 +93,8 @@ class ServerConfig:
     hosts: tuple[str, ...] = ()  # host names of this server
     metrics_from: Networks = ()  # may read /metrics without signing in
     ssh: Address | Literal["off"] | None = None  # None: where the pages are
+    web: PortRange | Literal["off"] | None = None  # None: where the pages are
+    web_domain: str = ""  # perhaps with a port
     names: str = "all"  # or "group": names of other groups' jobs are hidden
     policy: Policy = field(default_factory=Policy)
     quotas: Quotas = field(default_factory=Quotas)
@@ -101,6 +106,13 @@ class ServerConfig:
         if self.ssh == "off":
             return None
         return Address(self.listen[0].host) if self.ssh is None else self.ssh
+
+    @property
+    def web_ports(self) -> PortRange | None:
+        """Where browsers reach what jobs serve. None: nowhere."""
+        if self.web == "off":
+            return None
+        return PortRange(self.listen[0].host, *WEB_PORTS) if self.web is None else self.web
 
     @property
     def database_url(self) -> str:
@@ -194,7 +206,7 @@ class Reader(Values):
                 "server.tls_cert", cert, Text("also needs tls_key", "需要同时填写 tls_key")
             )
         data = Path(self._text("data", values.get("data", str(default_data())))).expanduser()
-        places, schedules = Places(self._where), Schedules(self._where)
+        places, schedules, web = Places(self._where), Schedules(self._where), Web(self._where)
         policy = schedules.policy(values)
         engines = EngineTables(self._where).engines(values, self._nodes(values.get("nodes", [])))
         nodes = tuple(node for engine in engines for node in engine.nodes)
@@ -230,6 +242,8 @@ class Reader(Values):
             proxies=self._proxies(server.get("proxies", [])),
             hosts=self._hosts(server.get("hosts", [])),
             ssh=self._ssh(server.get("ssh")),
+            web=web.ports(server.get("web")),
+            web_domain=web.domain(server.get("web_domain", "")),
             metrics_from=self._networks("server.metrics_from", server.get("metrics_from", [])),
         )
 

@@ -46,6 +46,7 @@ from danlu.services.stream import Stream
 from danlu.services.submitting import Submitting
 from danlu.services.tasks import Tasks
 from danlu.services.usage import Usage
+from danlu.services.web_doors import WebDoors
 
 
 @dataclass(slots=True)
@@ -67,6 +68,7 @@ class Services:
     logs: JobLogs
     tasks: Tasks
     doors: Doors
+    web_doors: WebDoors
     stream: Stream
     secrets: Secrets
     volumes: Catalogue
@@ -96,6 +98,7 @@ def services(
     found, cluster = Found(controller, lookup, names), Cluster(controller, names)
     jobs = Jobs(controller, lookup, found, submitter, names)
     tasks, keys = Tasks(controller, found, gate), SshKeys(context.store)
+    doors = Doors(gate, accounts.sign_in, keys, tasks)
     return Services(
         gate=gate,
         people=accounts.people,
@@ -113,7 +116,8 @@ def services(
         listing=Listing(controller, found, names),
         logs=JobLogs(controller, found, Logs(context, lookup), gate),
         tasks=tasks,
-        doors=Doors(gate, accounts.sign_in, keys, tasks),
+        doors=doors,
+        web_doors=WebDoors(context, gate, accounts.tickets, tasks, doors),
         stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),

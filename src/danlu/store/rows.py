@@ -190,6 +190,21 @@ class SshKeyRow:
     created_at: float
 
 
+@dataclass(frozen=True, slots=True)
+class DoorTokenRow:
+    """What a browser shows at the door of a job."""
+
+    hash: str = field(repr=False)
+    token_id: str  # the sign-in it came from
+    user_id: str
+    job_id: str
+    task: int
+    target: str
+    address: str  # where it was made from
+    created_at: float
+    expires_at: float
+
+
 @dataclass(slots=True)
 class TokenRow:
     id: str

@@ -231,6 +231,28 @@ tokens = Table(
     Index("tokens_user_id", "user_id"),
 )
 
+# What a browser shows at the door of a job. It ends with the sign-in it came from.
+door_tokens = Table(
+    "door_tokens",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    Column(
+        "token_id",
+        Text,
+        ForeignKey("tokens.id", name="door_tokens_token", ondelete="CASCADE"),
+        nullable=False,
+    ),
+    Column("user_id", Text, nullable=False),
+    Column("job_id", Text, nullable=False),
+    Column("task", BigInteger, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    Index("door_tokens_token_id", "token_id"),
+    Index("door_tokens_user_id", "user_id"),
+)
+
 secrets = Table(
     "secrets",
     metadata,
