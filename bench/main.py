@@ -24,6 +24,7 @@ NAMES = (
     "fragments",
     "eta",
     "web",
+    "doors",
     "guard",
 )
 
