@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import http.client
 import socket
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from websockets.sync.client import connect
@@ -16,6 +18,26 @@ from tests.support.folders import open_python
 from tests.support.server import free_port
 
 LARGE = 30_000_000
+ASGI = """
+async def app(scope, receive, send):
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        while (message := await receive())["type"] == "websocket.receive":
+            text, data = message.get("text"), message.get("bytes")
+            await send({"type": "websocket.send", "text": text, "bytes": data})
+    elif scope["type"] == "http":
+        size = 0
+        while True:
+            message = await receive()
+            size += len(message.get("body", b""))
+            if not message.get("more_body"):
+                break
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for piece in (b"%d " % size, scope["path"].encode()):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body"})
+"""
 
 
 @pytest.fixture(scope="module")
@@ -169,6 +191,25 @@ def test_the_usual_server_of_python(site: WebServer, alice: Client) -> None:
     with door.kept() as ask:
         assert b"Directory listing" in ask("/").body
         assert ask("/missing").status == 404
+
+
+@pytest.mark.skipif(open_python() != sys.executable, reason="tasks cannot read the packages here")
+def test_a_program_with_uvicorn_and_compressed_websockets(site: WebServer, alice: Client) -> None:
+    port, folder = free_port(), str(site.data.parent)
+    Path(folder, "asgi.py").write_text(ASGI)
+    words = [open_python(), "-m", "uvicorn", "--app-dir", folder, "--port", str(port), "asgi:app"]
+    ref = alice.run(words, name="asgi")
+    door = entered(alice, ref, {"port": port})
+    eventually(lambda: door.status() == 200)
+    with door.kept() as ask:
+        for size in (0, 10, 1_000_000):
+            assert ask("/here", method="PUT", body=b"x" * size).body == b"%d /here" % size
+    url = f"ws://{door.authority}/ws"
+    with connect(url, origin=door.origin, additional_headers={"Cookie": door.cookie}) as socket:
+        assert "permessage-deflate" in str(socket.response.headers)
+        for word in ("hello", "x" * 500_000):
+            socket.send(word)
+            assert socket.recv() == word
 
 
 def test_a_port_where_nothing_listens_says_so(alice: Client) -> None:
