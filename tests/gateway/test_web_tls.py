@@ -127,3 +127,28 @@ def test_doors_with_names_share_a_port_and_nothing_else(tmp_path: Path) -> None:
         assert stranger.ask("/").status == 421
     finally:
         server.cleanup()
+
+
+def test_a_proxy_of_the_admin_tells_who_comes_and_how(tmp_path: Path) -> None:
+    """Requests of many people may share its connections."""
+    lines = f'hosts = ["{NAME}", "127.0.0.1"]\nproxies = ["127.0.0.1"]\n'
+    server = WebServer(tmp_path / "data", lines).start()
+    try:
+        alice = server.person("alice")
+        ref, port = server.program(alice)
+        door = opened(alice, ref, {"port": port}, host=NAME)
+        tls = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "1.2.3.4, 10.0.0.7"}
+        with door.kept() as ask:
+            made = ask(door.path, tls)
+            assert made.status == 303
+            cookie = next(each for each in made.all("set-cookie") if "danlu-door" in each)
+            assert cookie.startswith("__Host-")
+            fields = {**tls, "Cookie": cookie.partition(";")[0]}
+            answer = ask("/", fields)
+            assert answer.told_field("x-forwarded-for") == ["10.0.0.7"]
+            assert answer.told_field("x-forwarded-proto") == ["https"]
+            assert ask("/", tls).status == 401, "somebody else on the same connection"
+            assert ask("/", fields).status == 200
+            assert ask("/", {"Cookie": fields["Cookie"]}).status == 307, "not encrypted"
+    finally:
+        server.cleanup()

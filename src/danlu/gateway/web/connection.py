@@ -60,8 +60,8 @@ class Connection(asyncio.StreamReaderProtocol):
     # -- the connection -------------------------------------------------------------------------
 
     def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        encrypted = writer.get_extra_info("ssl_object") is not None
-        self.client = Client(Source(self._receive), writer, self._peer, encrypted)
+        self._tls = writer.get_extra_info("ssl_object") is not None
+        self.client = Client(Source(self._receive), writer, self._peer, self._tls)
         if not self._web.enter(self):
             writer.transport.abort()
             return
@@ -227,11 +227,11 @@ class Connection(asyncio.StreamReaderProtocol):
             self._upstream = None
 
     def _see_through_proxy(self, request: Request, client: Client) -> None:
+        """Each request anew: a proxy sends those of many people over one connection."""
         if self._peer in self._web.settings.proxies:
             told = b",".join(request.all(b"x-forwarded-for")).rpartition(b",")[2].strip()
             client.address = told.decode("latin-1")[:100] or self._peer
-            if request.all(b"x-forwarded-proto") == [b"https"]:
-                client.encrypted = True
+            client.encrypted = self._tls or request.all(b"x-forwarded-proto") == [b"https"]
 
     # -- answers of our own ---------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from danlu.engines.api import Duplex, Endpoint, Reach, Refused, TaskRef
@@ -116,9 +115,9 @@ class Tools:
         if not done.cancelled() and done.exception() is None:
             self._known[key] = done.result()
 
-    def forget(self, gone: Callable[[str], bool]) -> None:
-        """`gone`: whether an attempt is over."""
-        for key in [key for key in self._known if gone(key[0])]:
+    def forget_all_but(self, attempts: set[str]) -> None:
+        """Those that nobody visits are asked for again."""
+        for key in [key for key in self._known if key[0] not in attempts]:
             del self._known[key]
 
 

@@ -99,6 +99,10 @@ class Visits:
             if found["attempt"] != visit.way.task.attempt_id:
                 self.cut(visit.key[0])
 
+    @property
+    def attempts(self) -> set[str]:
+        return {visit.way.task.attempt_id for visit in self._known.values()}
+
     def cut(self, digest: str) -> None:
         for key in [key for key in self._known if key[0] == digest]:
             del self._known[key]

@@ -140,6 +140,7 @@ class Web:
 
     async def tidy(self) -> None:
         await self.visits.tidy()
+        self.tools.forget_all_but(self.visits.attempts)
         if self.draining:
             return
         limit = time.time() - STAYS_SECONDS
