@@ -125,6 +125,9 @@ def test_doors_with_names_share_a_port_and_nothing_else(tmp_path: Path) -> None:
         assert Door(one.port, "", cookies=one.cookies).ask("/").status == 404
         stranger = Door(one.port, "", f"{label}.example.org", cookies=one.cookies)
         assert stranger.ask("/").status == 421
+        for number in range(2, 20):
+            alice.call("POST", f"/jobs/{ref}/doors", {"port": number})
+        assert two.ask("/").status == 404, "it gave way to others of the same person"
     finally:
         server.cleanup()
 

@@ -60,14 +60,25 @@ class Book:
         """Ports for a new door, the best first."""
         taken = {each.port: each for each in self.doors.values()}
         free = [port for port in self._ports if port not in taken or taken[port].over]
-        mine = [each for each in self.doors.values() if each.owner == door.owner and not each.over]
+        mine = self._of(door.owner)
         if len(mine) < MOST_OF_ONE:
             yield from [port for port in free if self._owner(port) == door.owner]
             yield from [port for port in free if port not in self._last and port not in taken]
             others = [port for port in free if self._owner(port) not in (None, door.owner)]
             yield from sorted(others, key=self._when)
-        unused = sorted((each for each in mine if not busy(each)), key=lambda each: each.used)
-        yield from [each.port for each in unused]
+        if (unused := self.gives_way(door.owner, busy)) is not None:
+            yield unused.port
+
+    def _of(self, owner: str) -> list[Door]:
+        return [each for each in self.doors.values() if each.owner == owner and not each.over]
+
+    def gives_way(self, owner: str, busy: Callable[[Door], bool]) -> Door | None:
+        """The one of a person's doors that has not been used for longest."""
+        unused = [each for each in self._of(owner) if not busy(each)]
+        return min(unused, key=lambda each: each.used, default=None)
+
+    def is_full(self, owner: str) -> bool:
+        return len(self._of(owner)) >= MOST_OF_ONE
 
     def _owner(self, port: int) -> str | None:
         there = self.at(port)

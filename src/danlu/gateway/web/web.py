@@ -82,8 +82,12 @@ class Web:
 
     def _place(self, door: Door) -> None:
         if self.settings.domain:
-            if not self._listen(self.settings.first):
+            full = self._book.is_full(door.owner)
+            before = self._book.gives_way(door.owner, self._is_busy) if full else None
+            if (full and before is None) or not self._listen(self.settings.first):
                 raise _no_port(self.settings)
+            if before is not None:
+                self._book.drop(before)
             self._book.put(door)
             return
         for port in self._book.choices(door, self._is_busy):
