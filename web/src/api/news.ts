@@ -2,7 +2,10 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { stream, type Happening } from "./stream";
 
-const TOGETHER = 700; // milliseconds: a wave of events is one look at the server
+// In milliseconds. A wave of events is one look at the server.
+const TOGETHER = 700;
+// GPUs change all the time on a large cluster; the queue is looked at again every few seconds then.
+const NODES_ONLY = 5_000;
 
 /** Looks again at what an event may have changed. One for the whole page. */
 export function useNews(): void {
@@ -11,8 +14,11 @@ export function useNews(): void {
     let jobs = new Set<string>();
     let all = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let due = 0;
+    let flushed = 0;
     const flush = () => {
       timer = undefined;
+      flushed = Date.now();
       void queries.invalidateQueries({ queryKey: ["cluster"] });
       void queries.invalidateQueries({ queryKey: ["waiting"] });
       void queries.invalidateQueries({ queryKey: ["quotas"] });
@@ -28,7 +34,12 @@ export function useNews(): void {
         jobs.add(happening.job.id);
         jobs.add(happening.job.ref);
       }
-      timer ??= setTimeout(flush, TOGETHER);
+      const now = Date.now();
+      const soonest = happening === null && !all ? Math.max(now + TOGETHER, flushed + NODES_ONLY) : now + TOGETHER;
+      if (timer !== undefined && due <= soonest) return;
+      clearTimeout(timer);
+      due = soonest;
+      timer = setTimeout(flush, due - now);
     };
     let seen = stream.look().status;
     const back = stream.subscribe(() => {

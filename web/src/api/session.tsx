@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { createContext, useCallback, useContext, useEffect, useMemo, useState, type ReactNode } from "react";
 import { hold, onLost } from "./auth";
 import { api, got, Refusal, type Schemas } from "./client";
+import { expectSession, firstSession } from "./first";
 import { stream } from "./stream";
 
 export type Me = Schemas["BrowserSession"];
@@ -24,15 +25,19 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 
   const enter = useCallback((found: Me) => {
     hold(found.csrf_token);
+    expectSession(!found.must_change_password);
     setMe(found);
     setState("in");
   }, []);
   const refresh = useCallback(async () => {
     try {
-      enter(await got(api.GET("/danlu/v1/session")));
+      const early = await firstSession();
+      enter(early === null ? await got(api.GET("/danlu/v1/session")) : ((await early.json()) as Me));
     } catch (error) {
-      if (error instanceof Refusal && error.status < 500) setState("out");
-      else setTimeout(() => void refresh(), 2000);
+      if (error instanceof Refusal && error.status < 500) {
+        expectSession(false);
+        setState("out");
+      } else setTimeout(() => void refresh(), 2000);
     }
   }, [enter]);
   useEffect(() => {
@@ -58,6 +63,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   );
   const signOut = useCallback(async () => {
     await api.DELETE("/danlu/v1/session").catch(() => undefined);
+    expectSession(false);
     hold(null);
     stream.stop();
     queries.clear();

@@ -6,16 +6,23 @@ export interface Message {
 
 /** Server-sent events of an answer's body, as many as came together; beats included (as an event without a name). */
 export async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerator<Message[]> {
-  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
   let text = "";
+  let broken = false; // whether a line ended with the last piece: an empty one may follow
   try {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      text += value;
+      const piece = decoder.decode(value, { stream: true });
+      const ends = piece.includes("\n\n") || (broken && piece.startsWith("\n"));
+      broken = piece === "" ? broken : piece.endsWith("\n");
+      text += piece;
+      // Looked through once a message is whole: a large one comes in many pieces.
+      if (!ends) continue;
       const blocks = text.split("\n\n");
       text = blocks.pop() ?? "";
-      if (blocks.length > 0) yield blocks.map(parsed);
+      yield blocks.map(parsed);
     }
   } finally {
     await reader.cancel().catch(() => {});

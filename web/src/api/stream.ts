@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { authorised, lost } from "./auth";
 import type { Schemas } from "./client";
+import { firstStream } from "./first";
 import { messages, type Message } from "./sse";
 
 export type Node = Schemas["Node"];
@@ -72,7 +73,8 @@ class Stream {
   private async run(): Promise<void> {
     clearTimeout(this.timer);
     this.abort?.abort();
-    const abort = (this.abort = new AbortController());
+    const early = this.last === null ? firstStream() : null;
+    const abort = (this.abort = early?.stop ?? new AbortController());
     const headers = new Headers({ Accept: "text/event-stream" });
     authorised(headers, "GET");
     if (this.last !== null) headers.set("Last-Event-ID", this.last);
@@ -87,7 +89,8 @@ class Stream {
     };
     try {
       alive();
-      const answer = await fetch(`/danlu/v1/stream?nodes=true&beat=${BEAT}`, { headers, signal: abort.signal, cache: "no-store" });
+      const ask = () => fetch(`/danlu/v1/stream?nodes=true&beat=${BEAT}`, { headers, signal: abort.signal, cache: "no-store" });
+      const answer = (await early?.stream) ?? (await ask());
       if (answer.status === 401 || answer.status === 403) {
         this.wanted = false;
         lost();

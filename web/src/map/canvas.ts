@@ -77,6 +77,7 @@ export function layout(rows: Row[], width: number): Plan {
 
 /** Whether a plan for these is one for those. */
 export function sameShape(rows: Row[], others: Row[]): boolean {
+  if (rows === others) return true;
   return (
     rows.length === others.length &&
     rows.every((row, index) => row.node.name === others[index]?.node.name && row.cells.length === others[index]?.cells.length)
@@ -107,34 +108,92 @@ export function palette(theme: string): Palette {
 
 const FADED = 0.28;
 
+export interface Look {
+  colours: Palette;
+  fits: number | null;
+  person: string | null;
+}
+
+/** Rectangles by how they are drawn, those alike at once: one by one, a wave of many costs several times as much. */
+class Together {
+  private readonly found = new Map<number, Map<string, number[]>>();
+
+  add(alpha: number, colour: string, x: number, y: number, width: number, height: number): void {
+    let colours = this.found.get(alpha);
+    if (colours === undefined) this.found.set(alpha, (colours = new Map<string, number[]>()));
+    const all = colours.get(colour);
+    if (all === undefined) colours.set(colour, [x, y, width, height]);
+    else all.push(x, y, width, height);
+  }
+
+  draw(context: CanvasRenderingContext2D, how: (colour: string) => void): void {
+    for (const [alpha, colours] of this.found) {
+      context.globalAlpha = alpha;
+      for (const [colour, all] of colours) {
+        context.beginPath();
+        for (let at = 0; at < all.length; at += 4) context.rect(all[at] as number, all[at + 1] as number, all[at + 2] as number, all[at + 3] as number);
+        how(colour);
+      }
+    }
+  }
+}
+
 /** Draws the rows that are not as they were; their names, which cost most, only where they look different. */
-export function draw(context: CanvasRenderingContext2D, plan: Plan, rows: Row[], before: Row[], colours: Palette, fits: number | null, person: string | null): void {
+export function draw(context: CanvasRenderingContext2D, plan: Plan, rows: Row[], before: Row[], look: Look): void {
+  const { colours, fits, person } = look;
+  const filled = new Together();
+  const free = new Together();
   context.font = `500 11px ${colours.mono}`;
   context.textBaseline = "middle";
-  rows.forEach((row, index) => {
+  for (const [index, row] of rows.entries()) {
     const was = before[index];
-    if (was === row) return;
+    if (was === row) continue;
     const area = plan.rowBox(index);
     const able = fits !== null && row.free >= fits;
     const alpha = fits !== null && !able ? FADED : 1;
     const named = was?.node.name === row.node.name && able === (fits !== null && was.free >= fits);
     const from = named ? plan.label : 0;
     context.clearRect(area.x + from, area.y, area.width - from, area.height);
-    context.globalAlpha = alpha;
     if (!named) {
+      context.globalAlpha = alpha;
       context.fillStyle = able ? colours.go : colours.text3;
       context.fillText(plan.name(row), area.x, area.y + STEP / 2);
     }
-    row.cells.forEach((cell, at) => {
+    let x = area.x + plan.label;
+    const y = area.y + 2;
+    for (const cell of row.cells) {
       const shown = person !== null && cell.gpu.owner !== person ? FADED : alpha;
-      context.globalAlpha = shown;
-      drawCell(context, area.x + plan.label + at * plan.pitch, area.y + 2, plan.cell, CELL, cell, colours, shown);
-    });
+      if (cell.kind === "mine" || cell.kind === "others") fill(filled, shown, x, y, plan.cell, cell, colours);
+      else if (cell.kind === "free") free.add(shown, colours.go, x + 1, y + 1, plan.cell - 2, CELL - 2);
+      else {
+        context.globalAlpha = shown;
+        drawCell(context, x, y, plan.cell, CELL, cell.kind, colours);
+      }
+      x += plan.pitch;
+    }
+  }
+  filled.draw(context, (colour) => {
+    context.fillStyle = colour;
+    context.fill();
+  });
+  context.lineWidth = 2;
+  free.draw(context, (colour) => {
+    context.strokeStyle = colour;
+    context.stroke();
   });
   context.globalAlpha = 1;
 }
 
-const HOLLOW: Partial<Record<Kind, "go" | "wait" | "out" | "edge">> = { free: "go", reserved: "wait", outside: "out", drained: "edge", silent: "edge" };
+function fill(filled: Together, alpha: number, x: number, y: number, width: number, cell: Cell, colours: Palette): void {
+  const colour = (cell.kind === "mine" ? colours.ember : colours.people[tint(cell.gpu.owner ?? "") - 1]) as string;
+  const busy = cell.use?.[0] ?? null;
+  const level = busy === null ? CELL : Math.max(2, Math.round((CELL * busy) / 100));
+  filled.add(alpha, colour, x, y + CELL - level, width, level);
+  // What is not busy stays visible, so that the holder is.
+  if (level < CELL) filled.add(alpha * 0.4, colour, x, y, width, CELL - level);
+}
+
+const HOLLOW: Partial<Record<Kind, "wait" | "out" | "edge">> = { reserved: "wait", outside: "out", drained: "edge", silent: "edge" };
 
 function hatch(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, colour: string): void {
   context.strokeStyle = colour;
@@ -148,34 +207,22 @@ function hatch(context: CanvasRenderingContext2D, x: number, y: number, width: n
   context.stroke();
 }
 
-function drawCell(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, cell: Cell, colours: Palette, alpha: number): void {
-  if (cell.kind === "mine" || cell.kind === "others") {
-    context.fillStyle = (cell.kind === "mine" ? colours.ember : colours.people[tint(cell.gpu.owner ?? "") - 1]) as string;
-    const busy = cell.use?.[0] ?? null;
-    const level = busy === null ? height : Math.max(2, Math.round((height * busy) / 100));
-    context.fillRect(x, y + height - level, width, level);
-    if (level < height) {
-      // What is not busy stays visible, so that the holder is.
-      context.globalAlpha = alpha * 0.4;
-      context.fillRect(x, y, width, height - level);
-    }
-    return;
-  }
-  if (cell.kind === "idle") return hatch(context, x, y, width, height, colours.warn);
-  const edge = HOLLOW[cell.kind];
+/** The kinds of which there are few. */
+function drawCell(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, kind: Kind, colours: Palette): void {
+  if (kind === "idle") return hatch(context, x, y, width, height, colours.warn);
+  const edge = HOLLOW[kind];
   if (edge !== undefined) {
     const colour = colours[edge];
-    const line = cell.kind === "free" || cell.kind === "reserved" ? 2 : 1;
+    const line = kind === "reserved" ? 2 : 1;
     context.strokeStyle = colour;
     context.lineWidth = line;
-    if (cell.kind === "drained") context.setLineDash([2, 2]);
+    if (kind === "drained") context.setLineDash([2, 2]);
     context.strokeRect(x + line / 2, y + line / 2, width - line, height - line);
-    if (cell.kind === "free") return;
-    if (cell.kind === "drained") context.setLineDash([]);
+    if (kind === "drained") context.setLineDash([]);
     context.fillStyle = colour;
-    if (cell.kind === "reserved") context.fillRect(x + width / 2 - 2, y + height / 2 - 2, 4, 4);
-    if (cell.kind === "outside") context.fillText("!", x + width / 2 - 2, y + height / 2 + 1);
-    if (cell.kind === "silent") context.fillText("?", x + width / 2 - 3, y + height / 2 + 1);
+    if (kind === "reserved") context.fillRect(x + width / 2 - 2, y + height / 2 - 2, 4, 4);
+    if (kind === "outside") context.fillText("!", x + width / 2 - 2, y + height / 2 + 1);
+    if (kind === "silent") context.fillText("?", x + width / 2 - 3, y + height / 2 + 1);
     return;
   }
   context.fillStyle = colours["bad-w"];

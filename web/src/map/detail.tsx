@@ -7,12 +7,18 @@ import { useWords } from "../i18n";
 import { useProblem } from "../ui/problem";
 import { Sheet } from "../ui/sheet";
 import { amount, ranges, refPath, size } from "../ui/values";
+import { usePart } from "./live";
 import type { Row } from "./model";
 import { useWhat } from "./what";
 
 /** All about one node; an admin takes it out of service here, or back. */
-export function NodeDetail({ row, close }: { row: Row; close: () => void }) {
-  const words = useWords().map;
+export function NodeDetail({ viewer, name, close }: { viewer: string; name: string; close: () => void }) {
+  const row = usePart(viewer, (picture) => picture?.rows.find((each) => each.node.name === name));
+  return row === undefined ? null : <Detail row={row} close={close} />;
+}
+
+function Detail({ row, close }: { row: Row; close: () => void }) {
+  const { map: words, colon } = useWords();
   const me = useMe();
   const what = useWhat(me.user);
   const said = useProblem();
@@ -30,7 +36,7 @@ export function NodeDetail({ row, close }: { row: Row; close: () => void }) {
     <Sheet title={node.name} close={close}>
       <div className="stack">
         {node.note !== "" && <p>{node.note}</p>}
-        {node.drained && <p className="breakable">{[words.drained, node.drain_reason].filter(Boolean).join(": ")}</p>}
+        {node.drained && <p className="breakable">{[words.drained, node.drain_reason].filter(Boolean).join(colon)}</p>}
         <dl className="facts">
           <dt>{words.columns.model}</dt>
           <dd>{row.cells.length > 0 ? `${row.cells.length} × ${row.model}` : "—"}</dd>

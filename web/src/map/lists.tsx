@@ -2,12 +2,14 @@ import { Link } from "react-router";
 import { useWords } from "../i18n";
 import { Sheet } from "../ui/sheet";
 import { ranges, refPath } from "../ui/values";
-import { has, type Picture } from "./model";
+import { usePicture } from "./live";
+import { has } from "./model";
 import type { List } from "./strip";
 
 /** What a figure of the strip is made of. */
-export function FigureList({ list, picture, close, openNode }: { list: List; picture: Picture; close: () => void; openNode: (name: string) => void }) {
+export function FigureList({ list, me, close, openNode }: { list: List; me: string; close: () => void; openNode: (name: string) => void }) {
   const words = useWords().map;
+  const rows = usePicture(me)?.rows ?? [];
   const title = { free: words.freeTitle, waiting: words.waitingTitle, idle: words.idleTitle, out: words.outTitle }[list];
   const node = (name: string, text: string) => (
     <li key={name}>
@@ -16,12 +18,12 @@ export function FigureList({ list, picture, close, openNode }: { list: List; pic
   );
   const lines =
     list === "free"
-      ? picture.rows.filter((row) => row.free > 0).map((row) => node(row.node.name, words.fitsOn(row.node.name, row.free)))
+      ? rows.filter((row) => row.free > 0).map((row) => node(row.node.name, words.fitsOn(row.node.name, row.free)))
       : list === "out"
-        ? picture.rows
+        ? rows
             .filter((row) => row.node.drained || has(row, "drained", "down", "silent"))
             .map((row) => node(row.node.name, [row.node.name, row.node.up ? row.node.drain_reason || words.drained : words.silent].join(" · ")))
-        : picture.rows.flatMap((row) =>
+        : rows.flatMap((row) =>
             row.blocks
               .filter((block) => block.kind === "idle" && block.job !== null)
               .map((block) => (

@@ -94,18 +94,21 @@ let order: string[] = [];
 
 /** Sorted only when nodes came or went. */
 function inOrder(nodes: ReadonlyMap<string, Node>): Node[] {
-  if (order.length !== nodes.size || !order.every((name) => nodes.has(name))) order = [...nodes.keys()].sort(collator.compare);
+  if (order.length !== nodes.size || !order.every((name) => nodes.has(name))) {
+    order = [...nodes.keys()].sort(collator.compare);
+    kept.clear();
+  }
   return order.map((name) => nodes.get(name) as Node);
 }
 
-const kept = new WeakMap<Node, { prefix: string; row: Row }>();
+const kept = new Map<string, { prefix: string; row: Row }>();
 
 /** The same row while nothing about its node has changed: what is drawn stays drawn. */
 function keptRow(node: Node, use: readonly Use[] | undefined, prefix: string, now: number): Row {
-  const found = kept.get(node);
-  if (found !== undefined && found.prefix === prefix && found.row.use === use) return found.row;
+  const found = kept.get(node.name);
+  if (found !== undefined && found.row.node === node && found.prefix === prefix && found.row.use === use) return found.row;
   const row = rowOf(node, use, prefix, now);
-  kept.set(node, { prefix, row });
+  kept.set(node.name, { prefix, row });
   return row;
 }
 

@@ -6,12 +6,12 @@ import { initials, tint } from "../ui/people";
 import { useNow } from "../ui/now";
 import { clock, duration } from "../ui/time";
 import { amount, nameOf, refPath, short, size } from "../ui/values";
-import { idleSince, type Block, type Cell, type Kind, type Picture, type Row } from "./model";
+import { usePicture } from "./live";
+import { idleSince, type Block, type Cell, type Kind, type Row } from "./model";
 import { Line, useRecent } from "./recent";
 import { useWhat } from "./what";
 
 interface Props {
-  picture: Picture;
   me: string;
   fits: number | null;
   person: string | null;
@@ -20,7 +20,8 @@ interface Props {
 }
 
 /** Every GPU as something one can read, focus and open: for up to 160 of them. */
-export function Rows({ picture, me, fits, person, onNode, onHover }: Props) {
+export function Rows({ me, fits, person, onNode, onHover }: Props) {
+  const picture = usePicture(me);
   const words = useWords();
   const box = useRef<HTMLDivElement>(null);
   const move = (event: KeyboardEvent) => {
@@ -31,7 +32,7 @@ export function Rows({ picture, me, fits, person, onNode, onHover }: Props) {
   };
   return (
     <div className="card" role="grid" aria-label={words.map.title} ref={box} onKeyDown={move}>
-      {picture.rows.map((row, index) => (
+      {picture?.rows.map((row, index) => (
         <NodeRow key={row.node.name} {...{ row, me, fits, person, onNode, onHover }} widest={picture.widest} first={index === 0} />
       ))}
     </div>
@@ -58,7 +59,7 @@ function step(box: HTMLElement, at: HTMLElement, key: string, whole: boolean): H
 /** Without colour instead of see-through: what is faded can still be read. */
 const FADED = { opacity: 1, background: "none", borderColor: "var(--line)", color: "var(--text3)" };
 
-interface RowProps extends Omit<Props, "picture"> {
+interface RowProps extends Props {
   row: Row;
   widest: number;
   first: boolean;

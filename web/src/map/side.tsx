@@ -7,7 +7,7 @@ import { useNow } from "../ui/now";
 import { Initials } from "../ui/people";
 import { about, clock, duration } from "../ui/time";
 import { nameOf, refPath, short } from "../ui/values";
-import type { Picture } from "./model";
+import { usePicture } from "./live";
 
 type WaitingJob = Schemas["WaitingJob"];
 
@@ -46,12 +46,13 @@ const pointing = (point: Point, person: string) => ({
   onBlur: () => point(null),
 });
 
-export function Mine({ me, picture, point }: { me: string; picture: Picture; point: Point }) {
+export function Mine({ me, point }: { me: string; point: Point }) {
   const words = useWords();
+  const rows = usePicture(me)?.rows.filter((row) => row.mine > 0) ?? [];
   const running = useSome(me, RUNNING, false);
   const waiting = useSome(me, "queued", true);
   const now = useNow(15_000) / 1000;
-  const ends = new Map(picture.rows.flatMap((row) => row.cells.map(({ gpu }) => [gpu.job, gpu] as const)));
+  const ends = new Map(rows.flatMap((row) => row.cells.map(({ gpu }) => [gpu.job, gpu] as const)));
   if (running === undefined || waiting === undefined) return <section className="card" aria-label={words.map.mine} aria-busy="true" style={{ minHeight: 96 }} />;
   const shown = [...running.jobs, ...waiting.jobs].slice(0, SHOWN);
   const standFor = shown.reduce((sum, job) => sum + (job.elements?.["queued"] ?? 1), 0);

@@ -1,13 +1,15 @@
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
 import { useNavigate } from "react-router";
+import { stream } from "../api/stream";
 import { useWords } from "../i18n";
 import { useTheme } from "../ui/theme";
 import { refPath } from "../ui/values";
-import { draw, layout, palette, sameShape, type Box, type Plan } from "./canvas";
-import type { Cell, Picture, Row } from "./model";
+import { draw, layout, palette, sameShape, type Box } from "./canvas";
+import { pictureNow, rowsOf, usePart } from "./live";
+import type { Cell, Row } from "./model";
 
 interface Props {
-  picture: Picture;
+  me: string;
   fits: number | null;
   person: string | null;
   onNode: (name: string) => void;
@@ -15,34 +17,45 @@ interface Props {
 }
 
 /** Many GPUs: one canvas for each model, words and focus as elements over it. */
-export function SmallMap({ picture, ...rest }: Props) {
-  const words = useWords().map;
+export function SmallMap(props: Props) {
+  const models = usePart(props.me, (picture) => picture?.models.map(({ model }) => model).join("\n") ?? "");
   return (
     <div className="card small-map">
-      {picture.models.map(({ model, rows, totals, largest }) => (
+      {models.split("\n").map((model) => (
         <section key={model} aria-label={model}>
           <div className="group">
             <h2>{model}</h2>
-            <span className="note">{words.nodesOf(rows.length, totals.free, largest)}</span>
+            <Sum me={props.me} model={model} />
           </div>
-          <Group rows={rows} label={model} {...rest} />
+          <Group model={model} {...props} />
         </section>
       ))}
     </div>
   );
 }
 
-function Group({ rows, label, fits, person, onNode, onHover }: Omit<Props, "picture"> & { rows: Row[]; label: string }) {
+function Sum({ me, model }: { me: string; model: string }) {
+  const words = useWords().map;
+  const text = usePart(me, (picture) => {
+    const group = picture?.models.find((each) => each.model === model);
+    return group && words.nodesOf(group.rows.length, group.totals.free, group.largest);
+  });
+  return <span className="note">{text}</span>;
+}
+
+function Group({ me, model, fits, person, onNode, onHover }: Props & { model: string }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
   const [at, setAt] = useState<{ row: number; cell: number } | null>(null);
   const theme = useTheme();
   const navigate = useNavigate();
-  const shape = useRef(rows);
-  if (!sameShape(shape.current, rows)) shape.current = rows;
-  const plan = useMemo(() => layout(shape.current, width), [shape.current, width]);
-  const drawn = useRef<{ rows: Row[]; plan: Plan | null; key: string }>({ rows: [], plan: null, key: "" });
-  const again = useRef(() => {});
+  const kept = useRef<Row[]>([]);
+  const shape = usePart(me, (picture) => {
+    const rows = rowsOf(picture, model);
+    return sameShape(kept.current, rows) ? kept.current : (kept.current = rows);
+  });
+  const plan = useMemo(() => layout(shape, width), [shape, width]);
+  const rowAt = (index: number) => rowsOf(pictureNow(me), model)[index];
 
   useEffect(() => {
     const element = canvas.current as HTMLCanvasElement;
@@ -50,26 +63,39 @@ function Group({ rows, label, fits, person, onNode, onHover }: Omit<Props, "pict
     watch.observe(element.parentElement as HTMLElement);
     return () => watch.disconnect();
   }, []);
+  // Past React: a wave of changes costs what it takes to draw it, and nothing else.
   useEffect(() => {
     const element = canvas.current as HTMLCanvasElement;
-    if (width === 0) return;
-    const scale = window.devicePixelRatio || 1;
-    const key = `${width} ${scale} ${theme} ${fits} ${person}`;
-    const whole = drawn.current.key !== key || drawn.current.plan !== plan;
-    if (whole) {
-      element.width = Math.round(width * scale);
-      element.height = Math.round(plan.height * scale);
-      element.style.height = `${plan.height}px`;
-    }
     const context = element.getContext("2d");
-    if (context === null) return;
+    if (width === 0 || context === null) return;
+    const scale = window.devicePixelRatio || 1;
+    element.width = Math.round(width * scale);
+    element.height = Math.round(plan.height * scale);
+    element.style.height = `${plan.height}px`;
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    const paint = (before: Row[]) => draw(context, plan, rows, before, palette(theme), fits, person);
-    paint(whole ? [] : drawn.current.rows);
-    drawn.current = { rows, plan, key };
-    again.current = () => paint([]);
-    if (whole && document.fonts.status === "loading") void document.fonts.ready.then(() => again.current());
-  }, [rows, width, plan, theme, fits, person]);
+    const colours = palette(theme);
+    let drawn: Row[] = [];
+    let over = false;
+    const paint = () => {
+      const rows = rowsOf(pictureNow(me), model);
+      // Nodes that came or went get a plan of their own first.
+      if (rows === drawn || !sameShape(rows, shape)) return;
+      draw(context, plan, rows, drawn, { colours, fits, person });
+      drawn = rows;
+    };
+    paint();
+    if (document.fonts.status === "loading") {
+      void document.fonts.ready.then(() => {
+        drawn = [];
+        if (!over) paint();
+      });
+    }
+    const off = stream.subscribe(paint);
+    return () => {
+      over = true;
+      off();
+    };
+  }, [me, model, shape, width, plan, theme, fits, person]);
 
   const hit = (event: PointerEvent) => {
     const bounds = event.currentTarget.getBoundingClientRect();
@@ -80,14 +106,15 @@ function Group({ rows, label, fits, person, onNode, onHover }: Omit<Props, "pict
     return new DOMRect(bounds.left + box.x, bounds.top + box.y, box.width, box.height);
   };
   const point = (row: number, cell: number) => {
-    const found = rows[row]?.cells[cell];
+    const found = rowAt(row)?.cells[cell];
     const box = plan.box(row, cell);
     if (found && box) onHover(found, rectOf(box));
   };
   const open = (row: number, cell: number) => {
-    const found = rows[row]?.cells[cell];
-    if (found?.gpu.job) navigate(`/jobs/${refPath(found.gpu.job)}`);
-    else if (rows[row]) onNode(rows[row].node.name);
+    const node = rowAt(row)?.node.name;
+    const job = rowAt(row)?.cells[cell]?.gpu.job;
+    if (job) navigate(`/jobs/${refPath(job)}`);
+    else if (node !== undefined) onNode(node);
   };
   const press = (event: KeyboardEvent) => {
     const now = at ?? { row: 0, cell: 0 };
@@ -104,7 +131,7 @@ function Group({ rows, label, fits, person, onNode, onHover }: Omit<Props, "pict
       className="canvas"
       tabIndex={0}
       role="application"
-      aria-label={label}
+      aria-label={model}
       onKeyDown={press}
       onFocus={() => setAt((was) => was ?? { row: 0, cell: 0 })}
       onBlur={() => {

@@ -4,6 +4,7 @@ import { useMe } from "../api/session";
 import { stream } from "../api/stream";
 import { useWords } from "../i18n";
 import { Bell, Cross } from "../ui/icons";
+import { usePart } from "./live";
 import { mostFree } from "./model";
 
 interface Wish {
@@ -64,10 +65,11 @@ function useWish(): Wish | null {
 }
 
 /** Asks for a notice once n are free on one node. */
-export function TellMe({ count, free }: { count: number; free: number }) {
+export function TellMe({ viewer, count }: { viewer: string; count: number }) {
   const words = useWords().map;
   const user = useMe().user;
   const wish = useWish();
+  const free = usePart(viewer, (picture) => picture?.largest.free ?? 0);
   const waits = wish !== null && wish.told === undefined;
   if (free >= count && !waits) return null;
   const ask = () => {

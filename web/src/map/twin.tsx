@@ -1,35 +1,22 @@
-import { memo, useEffect, useRef, useState } from "react";
+import { memo } from "react";
 import { useWords } from "../i18n";
 import { amount, size } from "../ui/values";
+import { useCalmPicture, usePicture } from "./live";
 import type { Picture, Row } from "./model";
 
 const CALM = 5_000;
 
-/** The map as a table: what a screen reader walks through, and what some prefer to look at.
- *
- * Behind the drawn map it follows every few seconds: nobody reads faster, and a wave of changes stays cheap. */
-export function Twin({ picture, hidden }: { picture: Picture; hidden: boolean }) {
-  return <Table picture={useCalm(picture, hidden ? CALM : 0)} hidden={hidden} />;
+/** The map as a table: what some prefer to look at. */
+export function Twin({ me }: { me: string }) {
+  const picture = usePicture(me);
+  return picture && <Table picture={picture} hidden={false} />;
 }
 
-/** The latest value, but at most one in `milliseconds`. */
-function useCalm<T>(value: T, milliseconds: number): T {
-  const [calm, setCalm] = useState(value);
-  const latest = useRef(value);
-  const taken = useRef(0);
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  latest.current = value;
-  useEffect(() => {
-    if (timer.current !== undefined || Object.is(value, calm)) return;
-    const wait = Math.max(0, taken.current + milliseconds - Date.now());
-    timer.current = setTimeout(() => {
-      timer.current = undefined;
-      taken.current = Date.now();
-      setCalm(latest.current);
-    }, wait);
-  }, [value, calm, milliseconds]);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  return milliseconds === 0 ? value : calm;
+/** The table behind the drawn map, for screen readers. It comes after the map and follows every few seconds:
+ * nobody reads faster, and a wave of changes stays cheap. */
+export function HiddenTwin({ me }: { me: string }) {
+  const picture = useCalmPicture(me, CALM);
+  return picture && <Table picture={picture} hidden />;
 }
 
 const Table = memo(function Table({ picture, hidden }: { picture: Picture; hidden: boolean }) {
