@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from danlu.api.pages import BUILT
 from tests.support.parts import missing, need
 from tests.support.server import DanluServer
+from tests.web.filled import Filled, fill
 from tests.web.harness import CLUSTER, WebHarness
 
 PICTURES = os.environ.get("DANLU_TEST_PICTURES")
@@ -54,3 +55,13 @@ def web(server: DanluServer, browser: Browser) -> Iterator[WebHarness]:
 @pytest.fixture
 def page(web: WebHarness) -> Page:
     return web.page()
+
+
+@pytest.fixture(scope="module")
+def filled(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
+    """A cluster of its own with something on every page."""
+    server = DanluServer(tmp_path_factory.mktemp("filled") / "data", CLUSTER).start()
+    web = WebHarness(server, browser, Path(PICTURES) if PICTURES else None)
+    yield fill(web)
+    web.close()
+    server.cleanup()

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.api.harness import Harness, Job
 from tests.api.people_harness import PASSWORD, PeopleHarness, Someone
 from tests.support.server import DanluServer
+from tests.web.fonts import add_chinese
 
 CLUSTER = """
 [server]
@@ -47,6 +48,7 @@ class WebHarness:
             timezone_id="Asia/Shanghai",
         )
         self._contexts.append(context)
+        add_chinese(context)
         page = context.new_page()
         page.on("pageerror", lambda error: self.broken.append(str(error)))
         return page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 from pathlib import Path
@@ -205,48 +204,6 @@ def test_a_server_that_falls_silent_is_noticed(browser: Browser, tmp_path: Path,
         server.cleanup()
 
 
-MISSING = """async (texts) => {
-    await document.fonts.ready;
-    const style = getComputedStyle(document.body);
-    const draw = (char, family) => {
-        const canvas = document.createElement('canvas');
-        canvas.width = canvas.height = 24;
-        const context = canvas.getContext('2d', { willReadFrequently: true });
-        context.font = `20px ${family}`;
-        context.fillText(char, 2, 19);
-        return context.getImageData(0, 0, 24, 24).data.join();
-    };
-    // No font has a glyph for an unassigned character: this is how a missing one looks.
-    const boxes = ['\\u0378', '\\u{10FFFD}', '\\uFFFF'].map((char) => draw(char, style.fontFamily));
-    const empty = draw(' ', style.fontFamily);
-    const chars = new Set([...texts.join('')].filter((char) => char.trim() !== ''));
-    return [...chars].filter((char) => {
-        const drawn = draw(char, style.fontFamily);
-        return drawn === empty || boxes.includes(drawn);
-    });
-}"""
-
-
-def test_no_glyph_is_missing(web: WebHarness) -> None:
-    """Of all characters in the catalogues of both languages, drawn with the pages' own fonts."""
-    root = Path(__file__).parents[2] / "web" / "src" / "i18n"
-    texts = [
-        text
-        for path in sorted(root.glob("*.ts"))
-        for text in re.findall(r'"([^"\n]*)"|`([^`\n]*)`', path.read_text())
-        for text in text
-    ]
-    assert len(texts) > 500
-    page = web.page("zh")
-    page.goto(web.server.url)
-    expect(page.locator("input[name=user]")).to_be_visible()
-    known = json.dumps(sorted(set("".join(texts))), ensure_ascii=False)
-    assert "卡" in known
-    assert page.evaluate(MISSING, texts) == []
-    # The check itself finds one that no font has.
-    assert page.evaluate(MISSING, ["\u0378"]) == ["\u0378"]
-
-
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_every_page_says_that_the_disk_is_almost_full(
     browser: Browser, tmp_path: Path, lang: str
@@ -267,3 +224,24 @@ def test_every_page_says_that_the_disk_is_almost_full(
     finally:
         web.close()
         server.cleanup()
+
+
+def test_what_every_page_needs_is_asked_for_early_and_once(web: WebHarness) -> None:
+    page = web.sign_in(web.page(), web.people.person().name)
+    expect(page.locator(".gpu-row").first).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.rsplit("/", 1)[-1]))
+    page.reload()
+    expect(page.locator(".gpu-row").first).to_be_visible()
+    expect(page.locator(".live.live")).to_be_visible()
+    stream = "stream?nodes=true&beat=5"
+    assert (asked.count("session"), asked.count(stream)) == (1, 1)
+    version = next(name for name in asked if name.startswith("version"))  # asked by the pages
+    assert asked.index(stream) < asked.index(version)
+    # Who signed out is not asked for again.
+    page.evaluate("localStorage.setItem('danlu.in', 'no')")
+    page.context.clear_cookies()
+    asked.clear()
+    page.reload()
+    expect(page.locator("input[name=user]")).to_be_visible()
+    assert stream not in asked
