@@ -92,7 +92,7 @@ def test_when_all_is_taken_the_verdict_tells_the_time_and_a_change_that_helps(
 
 PASTING = {
     "en": ("Paste anything", "Read it", "Use it", "line 15: extras.submitFrom: has no effect"),
-    "zh": ("粘贴任务", "识别", "使用", "extras.submitFrom：在这里不起作用"),
+    "zh": ("粘贴任务", "识别", "使用", "第 15 行：extras.submitFrom：在这里不起作用"),
 }
 
 

@@ -37,7 +37,7 @@ export default function AccountPage() {
               <dt>{words.role}</dt>
               <dd>{words.roles[me.role] ?? me.role}</dd>
               <dt>{words.groups}</dt>
-              <dd>{groups}{me.leads.length > 0 && ` (${words.leads(me.leads.join(", "))})`}</dd>
+              <dd>{groups}{me.leads.length > 0 && words.leads(me.leads.join(", "))}</dd>
             </dl>
           </Section>
           <Section title={words.password} note={words.passwordNote}>

@@ -28,7 +28,7 @@ export function Nodes() {
         keyOf={(node) => node.name}
         none={words.none}
         columns={[
-          { title: map.columns.node, cell: (node) => <><b>{node.name}</b> <span className="note">{node.address}</span></> },
+          { title: map.columns.node, cell: (node) => <><b>{node.name}</b> <span className="note breakable">{node.address}</span></> },
           {
             title: words.state,
             cell: (node) => (

@@ -16,7 +16,7 @@ export function Door({ title, onSubmit, children }: { title: string; onSubmit: (
   return (
     <main className="door">
       <DemoBar />
-      <div className="mark">
+      <div className="brand">
         <Logo size={32} />
         {words.name}
       </div>

@@ -17,7 +17,7 @@ export const manageEn = {
     role: "Role",
     roles: { admin: "Admin", member: "Member" } as Record<string, string>,
     groups: "Groups",
-    leads: (groups: string) => `leads ${groups}`,
+    leads: (groups: string) => ` (leads ${groups})`,
     noGroups: "in no group",
     password: "Password",
     passwordNote: "Changing it signs you out everywhere else.",

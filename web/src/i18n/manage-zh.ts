@@ -15,7 +15,7 @@ export const manageZh: ManageWords = {
     role: "身份",
     roles: { admin: "管理员", member: "成员" },
     groups: "课题组",
-    leads: (groups) => `负责 ${groups}`,
+    leads: (groups) => `（负责 ${groups}）`,
     noGroups: "未加入课题组",
     password: "密码",
     passwordNote: "修改后，其他地方的登录会全部退出。",

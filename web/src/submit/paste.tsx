@@ -12,7 +12,7 @@ type Conversion = Schemas["Conversion"];
 
 /** A job in any language the server reads: what it is, what was mapped, and the same as a job of ours. */
 export function Paste({ close, use }: { close: () => void; use: (text: string) => void }) {
-  const words = useWords().submit;
+  const { submit: words, colon } = useWords();
   const said = useSaid();
   const problem = useProblem();
   const [text, setText] = useState("");
@@ -57,7 +57,7 @@ export function Paste({ close, use }: { close: () => void; use: (text: string) =
             )}
             <ul className="note">
               {found.notes.map((note, index) => (
-                <li key={index}>{note.line != null && `${words.line(note.line)}: `}{said(note)}</li>
+                <li key={index}>{note.line != null && `${words.line(note.line)}${colon}`}{said(note)}</li>
               ))}
             </ul>
           </div>
