@@ -6,9 +6,11 @@ type Gpu = Node["gpus"][number];
 export const KINDS = ["mine", "others", "free", "reserved", "idle", "outside", "drained", "down", "silent"] as const;
 export type Kind = (typeof KINDS)[number];
 
+const BITS = Object.fromEntries(KINDS.map((kind, index) => [kind, 1 << index])) as Record<Kind, number>;
+
 /** Whether a row or a picture has one of these. */
 export function has({ kinds }: { kinds: number }, ...some: Kind[]): boolean {
-  return some.some((kind) => (kinds & (1 << KINDS.indexOf(kind))) !== 0);
+  return some.some((kind) => (kinds & BITS[kind]) !== 0);
 }
 
 export interface Cell {
@@ -123,7 +125,7 @@ function rowOf(node: Node, use: readonly Use[] | undefined, prefix: string, now:
     const mine = gpu.state === "used" && isIn(gpu.jobs, prefix);
     const kind = kindOf(gpu, node, mine, idle !== null && gpu.jobs.length > 0 && gpu.jobs.every((job) => idle.has(job)));
     count(totals, gpu, kind);
-    kinds |= 1 << KINDS.indexOf(kind);
+    kinds |= BITS[kind];
     if (mine) held += 1;
     if (gpu.state === "free") free += 1;
     if (index === 0) model = gpu.model;
