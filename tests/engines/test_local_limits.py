@@ -47,28 +47,7 @@ async def world_on_small_disk(disk: Path) -> AsyncIterator[EngineHarness]:
         subprocess.run(["umount", "-l", disk], check=True)
 
 
-def cpu_share_of(process: int) -> float:
-    """What all of Danlu's tasks get together, for each unit that an ordinary group gets."""
-    lines = Path(f"/proc/{process}/cgroup").read_text().splitlines()
-    for names, path in (line.split(":", 2)[1:] for line in lines):
-        top = path.partition("/danlu/")[0] + "/danlu"
-        if "cpu" in names.split(","):
-            return int(Path(f"/sys/fs/cgroup/cpu{top}/cpu.shares").read_text()) / 1024
-        if not names and Path(f"/sys/fs/cgroup{top}/cpu.weight").exists():
-            return int(Path(f"/sys/fs/cgroup{top}/cpu.weight").read_text()) / 100
-    raise LookupError(lines)
-
-
 class TestLimits:
-    @as_root
-    async def test_a_busy_machine_serves_others_before_tasks(self, harness: EngineHarness) -> None:
-        if "cpu" not in engine_of(harness).abilities.controllers:
-            pytest.skip(f"no cpu cgroup: {engine_of(harness).abilities.cgroup_why_not}")
-        attempt = await harness.begin(shell("echo begun; sleep 60"))
-        await harness.printed(attempt, b"begun")
-        assert cpu_share_of(keeper_of(harness, attempt)) < 0.5
-        await harness.stop(attempt, grace=0)
-
     @as_root
     async def test_too_much_memory_is_named_as_the_cause(self, harness: EngineHarness) -> None:
         if "memory" not in engine_of(harness).abilities.controllers:

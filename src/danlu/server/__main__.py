@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import signal
@@ -20,6 +21,8 @@ from danlu.spec.text import Text
 
 if TYPE_CHECKING:
     from danlu.server.demo.demo import Demo
+
+_PRIORITY = "-10"  # of the session, in the units of nice
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -96,6 +99,7 @@ def _run(config: ServerConfig, options: argparse.Namespace) -> int:
     from danlu.server.run import serve
     from danlu.store.errors import StoreError
 
+    _go_first()
     try:
         demo = _demo(config, options.reset) if options.demo else None
         return uvloop.run(serve(config, options.first_job, demo))
@@ -103,6 +107,12 @@ def _run(config: ServerConfig, options: argparse.Namespace) -> int:
         return _fail(error.message)
     except KeyboardInterrupt:
         return 0
+
+
+def _go_first() -> None:
+    """Before tasks, which have sessions of their own, where both wait for a CPU. Only root may."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text(_PRIORITY)
 
 
 def _demo(config: ServerConfig, reset: bool) -> Demo:

@@ -20,9 +20,6 @@ KEEPERS = "keepers"  # a group without limits, for the keepers themselves
 SPARE = "spare"  # name prefix of the groups of idle keepers
 _ROOMY = 64 << 20  # bytes; a smaller group has no room for the keeper
 _LAST_TO_KILL = b"-999"
-# Of all tasks together, where every other group or session of the machine has 1024 (v2: 100): the
-# server and people's shells get the CPU first, and tasks all that is left.
-_SHARES, _WEIGHT = 256, 25
 
 
 class Groups:
@@ -357,8 +354,6 @@ def _first_version(
                 if name == "memory":
                     for folder in (f"{parent}/danlu", base):
                         _use_hierarchy(folder)
-                if name == "cpu":
-                    _yield_to_others(f"{parent}/danlu", "cpu.shares", _SHARES)
                 _try_group(base)
             except OSError as error:
                 why = str(error)
@@ -366,11 +361,6 @@ def _first_version(
             bases[name] = base
             break
     return (Groups(1, bases), "") if bases else (None, why)
-
-
-def _yield_to_others(folder: str, file: str, share: int) -> None:
-    with contextlib.suppress(OSError):
-        put(folder, file, share)
 
 
 def _use_hierarchy(folder: str) -> None:
@@ -391,7 +381,6 @@ def _second_version(path: str, own: str, tag: str) -> tuple[Groups | None, str]:
             for folder in (parent, f"{parent}/danlu", base):
                 for name in wanted:
                     put(folder, "cgroup.subtree_control", f"+{name}")
-            _yield_to_others(f"{parent}/danlu", "cpu.weight", _WEIGHT)
             _try_group(base)
         except OSError as error:
             why = str(error)
