@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -66,6 +67,42 @@ def test_a_shell_goes_on_after_a_lost_connection(
     with shell(harness, running, alice, "one") as socket:
         socket.send(INPUT + b"echo fresh-$kept-\n")
         seen(socket, b"fresh--")
+
+
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_a_shell_outlives_the_server(tmp_path: Path, how: str) -> None:
+    own = DanluServer(tmp_path / "data").start()
+    try:
+        harness = Harness(own)
+        job = harness.until(harness.submit(command="sleep 1000"), "running")
+        with execute(harness, job, "sh", tty=True, name="one") as socket:
+            socket.send(INPUT + b"kept=yes; echo be$kept\n")
+            seen(socket, b"beyes")
+            getattr(own, how)()
+            own.start()
+        with execute(harness, job, "sh", tty=True, name="one") as socket:
+            seen(socket, b"beyes")
+            socket.send(INPUT + b"echo still-$kept; exit 7\n")
+            done = finish(socket)
+            assert (b"still-yes" in done.out, done.code) == (True, 7)
+        harness.http.close()
+    finally:
+        own.cleanup()
+
+
+def test_signing_out_leaves_it_for_the_next_time(
+    harness: Harness, people: PeopleHarness, alice: Someone, running: Job
+) -> None:
+    once, again = people.session(alice), people.session(alice)
+    with shell(harness, running, once, "one") as socket:
+        socket.send(INPUT + b"kept=yes; echo be$kept\n")
+        seen(socket, b"beyes")
+        once.do("POST", "/logout")
+        with pytest.raises(ConnectionClosed):
+            while True:
+                socket.recv(timeout=PATIENCE)
+    with shell(harness, running, again, "one") as socket:
+        seen(socket, b"beyes")
 
 
 def test_closing_it_ends_the_shell(harness: Harness, alice: Someone, running: Job) -> None:

@@ -177,5 +177,8 @@ class FaultyEngine:
     async def listen(self, task: TaskRef, at: Endpoint) -> Listener:
         return await self.inner.listen(task, at)
 
+    async def hang_up(self, task: TaskRef, user: str) -> None:
+        await self.inner.hang_up(task, user)
+
     async def usage(self) -> UsageReport:
         return await self.inner.usage()

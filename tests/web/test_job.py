@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.api.harness import Job
 from tests.api.people_harness import Someone
+from tests.support.server import DanluServer
 from tests.web.axe import serious
-from tests.web.harness import WebHarness
+from tests.web.harness import CLUSTER, WebHarness
 
 
 @pytest.mark.parametrize(("lang", "waiting"), [("en", "Waiting"), ("zh", "排队中")])
@@ -133,6 +135,35 @@ def test_a_terminal_survives_a_reload(web: WebHarness, lang: str) -> None:
     page.reload()
     expect(page.locator(".log")).to_be_visible()
     expect(page.locator(".xterm")).to_have_count(0)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_terminal_survives_a_restart_of_the_server(
+    browser: Browser, tmp_path: Path, lang: str
+) -> None:
+    server = DanluServer(tmp_path / "data", CLUSTER).start()
+    web = WebHarness(server, browser, None)
+    alice = web.people.person()
+    job = web.run(alice, name="shell", gpus=1)
+    page = web.sign_in(web.page(lang), alice.name, f"/jobs/{job['id']}")
+    page.get_by_role("button", name="Terminal" if lang == "en" else "终端", exact=True).click()
+    expect(page.locator(".xterm-rows")).to_contain_text("$")
+    page.locator(".xterm-helper-textarea").focus()
+    page.keyboard.type("kept=ye; echo before-${kept}s\n")
+    expect(page.locator(".xterm-rows")).to_contain_text("before-yes")
+    for end in (server.kill, server.stop):
+        end()
+        lost = page.get_by_text("Connection lost" if lang == "en" else "连接已断开")
+        expect(lost).to_be_visible()
+        server.start()
+        expect(lost).to_have_count(0)
+        expect(page.locator(".xterm-rows")).to_contain_text("before-yes")
+        page.keyboard.type("echo after-${kept}s\n")
+        expect(page.locator(".xterm-rows")).to_contain_text("after-yes")
+        page.keyboard.type("clear; echo before-${kept}s\n")
+        expect(page.locator(".xterm-rows")).not_to_contain_text("after-yes")
+    web.close()
+    server.cleanup()
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

@@ -132,9 +132,11 @@ class Gate:
             for event in self._watched.get(user_id, ()):
                 event.set()
 
-    async def barred(self, who: Principal, still: Callable[[Principal], bool]) -> None:
+    async def barred(
+        self, who: Principal, still: Callable[[Principal], bool], signed_in: bool = True
+    ) -> None:
         """Returns when an open stream must be closed: the token ended, the account was disabled, or
-        `still` no longer holds.
+        `still` no longer holds. Without `signed_in`, the token may end.
         """
         event = asyncio.Event()
         watched = self._watched.setdefault(who.user_id, set())
@@ -142,7 +144,7 @@ class Gate:
         try:
             while True:
                 with contextlib.suppress(StoreError):
-                    fresh = await self.again(who)
+                    fresh = await (self.again(who) if signed_in else self._anyhow(who))
                     if fresh is None or not still(fresh):
                         return
                 with contextlib.suppress(TimeoutError):
@@ -160,6 +162,16 @@ class Gate:
             token = users.get_token(tx, who.token_id)
             user = users.get_user_by_id(tx, who.user_id)
             return _person(tx, token, user) if token is not None and user is not None else None
+
+        return await self._store.read(query)
+
+    async def _anyhow(self, who: Principal) -> Principal | None:
+        """The same person, however they came in."""
+
+        def query(tx: Tx) -> Principal | None:
+            user = users.get_user_by_id(tx, who.user_id)
+            token = TokenRow("", who.user_id, "", "", 0.0, None)
+            return _person(tx, token, user) if user is not None else None
 
         return await self._store.read(query)
 

@@ -50,8 +50,8 @@ async def execute(
 ) -> None:
     """Runs a command inside the task.
 
-    A terminal with a `name` chosen by the client survives a lost connection for two minutes:
-    reconnecting with the same name resumes it and repeats its latest output.
+    A terminal with a `name` chosen by the client stays in the task when the connection is lost, or
+    the server restarts: reconnecting with the same name resumes it and repeats its latest output.
     """
     words = _words(argv)
     if words is None:
@@ -83,16 +83,16 @@ async def _serve(socket: WebSocket, enter: Enter) -> None:
     except (Refused, Unreachable, InDoubt, OSError) as trouble:
         await _refuse(socket, _NOT_THERE, Text(str(trouble), str(trouble)))
         return
-    keep = False
+    left = False
     try:
         await socket.accept()
-        keep = await _relay(socket, entered)
+        left = await _relay(socket, entered)
     finally:
-        await entered.close(keep)
+        await entered.close(end_kept=left)
 
 
 async def _relay(socket: WebSocket, entered: Entered) -> bool:
-    """Returns whether the connection was lost, rather than ended by either side."""
+    """Returns whether the client is done with it, rather than lost."""
     duplex = entered.duplex
     inward = asyncio.create_task(_inward(socket, duplex))
     outward = asyncio.create_task(_outward(socket, duplex))
@@ -107,7 +107,7 @@ async def _relay(socket: WebSocket, entered: Entered) -> bool:
                 code = await duplex.exit_code()
                 await socket.send_bytes(bytes([EXIT]) + json.dumps({"code": code}).encode())
                 await socket.close()
-        return inward.done() and not barred.done() and not outward.done() and inward.result()
+        return inward.done() and inward.result()
     finally:
         for task in (inward, outward, barred):
             task.cancel()
@@ -115,7 +115,7 @@ async def _relay(socket: WebSocket, entered: Entered) -> bool:
 
 
 async def _inward(socket: WebSocket, duplex: Duplex) -> bool:
-    """Returns whether the connection was lost."""
+    """Returns whether the client is done with it."""
     try:
         while True:
             frame = await socket.receive_bytes()
@@ -128,10 +128,8 @@ async def _inward(socket: WebSocket, duplex: Duplex) -> bool:
                 size = json.loads(body)
                 await duplex.resize(int(size["rows"]), int(size["cols"]))
             elif kind == bytes([LEAVE]):
-                return False
-    except WebSocketDisconnect:
-        return True
-    except (OSError, ValueError, KeyError, TypeError):
+                return True
+    except (WebSocketDisconnect, OSError, ValueError, KeyError, TypeError):
         return False
 
 

@@ -263,8 +263,21 @@ class UsageReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """Whose terminal it is, and which: nobody gets to another person's by knowing its name."""
+
+    user: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """A command to be run inside a running task."""
+    """A command to be run inside a running task.
+
+    One with a terminal to `keep` stays when its connection is closed, until it or the task ends, or
+    until it is sent SIGHUP. The next one to ask for it gets it back, with what it printed last;
+    whoever was connected is cut off.
+    """
 
     words: tuple[str, ...]
     tty: Tty | None = None
@@ -272,6 +285,7 @@ class Run:
     cwd: str = ""  # empty: the task's; ~: the user's home
     shell: bool = False  # the first word is a line for the task's shell
     files: bool = False  # no command: an SFTP server for the task's files
+    keep: Keep | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +362,7 @@ class Reach(Protocol):
     async def exec(self, task: TaskRef, run: Run) -> Duplex: ...
     async def connect(self, task: TaskRef, to: Endpoint) -> Duplex: ...
     async def listen(self, task: TaskRef, at: Endpoint) -> Listener: ...
+    async def hang_up(self, task: TaskRef, user: str) -> None: ...  # all that is kept for them
 
 
 @runtime_checkable
@@ -434,4 +449,5 @@ class Engine(Protocol):
     async def exec(self, task: TaskRef, run: Run) -> Duplex: ...
     async def connect(self, task: TaskRef, to: Endpoint) -> Duplex: ...  # made inside the task
     async def listen(self, task: TaskRef, at: Endpoint) -> Listener: ...  # likewise
+    async def hang_up(self, task: TaskRef, user: str) -> None: ...  # all that is kept for them
     async def usage(self) -> UsageReport: ...  # all tasks and nodes

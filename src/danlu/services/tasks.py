@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from dataclasses import dataclass, replace
+import signal
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 from danlu.access import rules
 from danlu.access.audit import note
 from danlu.access.errors import Clash, NotAllowed, NotThere
 from danlu.access.gate import Gate
-from danlu.access.principal import Asker
+from danlu.access.principal import Asker, Principal
 from danlu.control.controller import Controller
 from danlu.control.life import Stage
-from danlu.engines.api import Duplex, Engine, Run, TaskRef, Tty
+from danlu.engines.api import Duplex, Engine, Keep, Run, TaskRef, Tty
 from danlu.services.found import Found
 from danlu.services.slots import Slot, Slots
-from danlu.services.terminals import TerminalKey, Terminals, View
+from danlu.services.terminals import Terminals
 from danlu.spec.text import Text
 from danlu.store.errors import StoreError
 from danlu.store.rows import JobRow
@@ -32,7 +33,7 @@ _LATEST_START = 24 * 3600.0
 class Command:
     words: list[str]
     terminal: Tty | None = None
-    name: str = ""  # of a terminal that is kept when its connection is lost
+    name: str = ""  # of a terminal that stays when its connection is lost
 
 
 @dataclass(slots=True)
@@ -44,21 +45,19 @@ class Entered:
     _asks: Asker
     _owner: str
     _noting: asyncio.Task[None] | None
-    _slot: Slot | None
-    _view: View | None = None
+    _slot: Slot
+    kept: bool = False  # its terminal stays when this is closed
 
     def barred(self) -> Coroutine[Any, Any, None]:
         """Returns when the user loses access."""
         return self._gate.barred(self._asks.who, lambda now: rules.enters_job(now, self._owner))
 
-    async def close(self, keep: bool = False) -> None:
-        """`keep`: the connection was lost, and a terminal with a name waits for another."""
-        if self._view is not None and keep:
-            self._view.leave()
-        else:
-            if self._slot is not None:
-                self._slot.free()
-            await self.duplex.close()
+    async def close(self, end_kept: bool = False) -> None:
+        """`end_kept`: nobody will come back to a terminal that is kept."""
+        self._slot.free()
+        if end_kept and self.kept:
+            await self.duplex.signal(signal.SIGHUP)
+        await self.duplex.close()
         if self._noting is not None:
             await self._noting
 
@@ -70,7 +69,7 @@ class Tasks:
         self._gate = gate
         most = self._context.settings.limits.terminals
         self._slots = Slots(most, Text("open terminals and inputs", "打开的终端和输入"))
-        self._terminals = Terminals()
+        self._terminals = Terminals(gate)
 
     async def attach(self, asks: Asker, ref: str, task: int) -> Entered:
         """Connects to its input; output goes to the log. Waits for the task to start."""
@@ -85,18 +84,22 @@ class Tasks:
     async def execute(self, asks: Asker, ref: str, task: int, command: Command) -> Entered:
         """Runs a command inside the task, or connects to the kept terminal of this name."""
         row = await self._enterable(asks, ref)
-        key = TerminalKey(asks.name, row.id, task, command.name) if command.name else None
-        kept = self._terminals.find(key) if key is not None else None
-        if kept is not None:
-            view = kept.view()
-            return Entered(view, self._gate, asks, row.owner, None, None, view)
         slot = self._slots.take(asks.name)
         place = await self._running(row.id, task, wait=False)
-        duplex = await self._engine(row.id).exec(place, Run(tuple(command.words), command.terminal))
+        engine = self._engine(row.id)
+        keep = Keep(asks.name, command.name) if command.name else None
+        duplex = await engine.exec(place, Run(tuple(command.words), command.terminal, keep=keep))
         # Only the program's name, since arguments may contain secrets.
         program = command.words[0][:200]
         entered = self._entered(asks, row, duplex, "job.entered", task, program, slot)
-        return entered if key is None else self._kept(entered, key, slot)
+        if keep is not None:
+            entered.kept = True
+            self._terminals.watch(asks.who, self._stays(row), engine, place)
+        return entered
+
+    def _stays(self, row: JobRow) -> Callable[[Principal], bool]:
+        jobs = self._context.jobs
+        return lambda now: row.id in jobs and rules.enters_job(now, row.owner)
 
     async def find(self, asks: Asker, ref: str, task: int) -> tuple[JobRow, TaskRef, Engine]:
         """A running task that this person may enter."""
@@ -115,24 +118,6 @@ class Tasks:
 
     async def note_entered(self, asks: Asker, ref: str, task: int, words: str) -> None:
         await self._note(asks, ref, "job.entered", task, words)
-
-    def _kept(self, entered: Entered, key: TerminalKey, slot: Slot) -> Entered:
-        barred = asyncio.create_task(entered.barred())
-
-        def ended() -> None:
-            slot.free()
-            barred.cancel()
-
-        terminal = self._terminals.add(key, entered.duplex, ended)
-
-        def lost(done: asyncio.Task[None]) -> None:
-            """Also while nobody is connected: without access there is no shell."""
-            if not done.cancelled():
-                terminal.close()
-
-        barred.add_done_callback(lost)
-        view = terminal.view()
-        return replace(entered, duplex=view, _slot=None, _view=view)
 
     def _entered(
         self,

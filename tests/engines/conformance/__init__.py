@@ -5,6 +5,7 @@ tasks share with the tests, and the harness, which each engine gives a way to lo
 (`alive`) and for what the engine itself stored (`stored`).
 """
 
+from tests.engines.conformance.keeping import Keeping
 from tests.engines.conformance.logs import Logs
 from tests.engines.conformance.once import Gangs, Nodes, Once
 from tests.engines.conformance.running import Commands, Endings
@@ -13,6 +14,16 @@ from tests.engines.conformance.talking import Conversations
 
 
 class Conformance(
-    Endings, Commands, Once, Gangs, Nodes, Stopping, Logs, Restarts, Observing, Conversations
+    Endings,
+    Commands,
+    Once,
+    Gangs,
+    Nodes,
+    Stopping,
+    Logs,
+    Restarts,
+    Observing,
+    Conversations,
+    Keeping,
 ):
     """All of it."""

@@ -257,6 +257,7 @@ export const en = {
     waiting: (distance: string) => `waiting ${distance}`,
     terminal: "Terminal",
     terminalEnded: "The shell has ended.",
+    terminalAway: "Connection lost. Trying again ...",
     reconnect: "Open again",
     closeTerminal: "Close the terminal",
     clone: "Clone",

@@ -257,6 +257,7 @@ export const zh: Words = {
     waiting: (distance) => `已等 ${distance}`,
     terminal: "终端",
     terminalEnded: "终端已结束。",
+    terminalAway: "连接已断开，正在重试……",
     reconnect: "重新打开",
     closeTerminal: "关闭终端",
     clone: "复制",

@@ -2,7 +2,7 @@ import { FitAddon } from "@xterm/addon-fit";
 import { Terminal as Xterm } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { useEffect, useRef, useState } from "react";
-import { api, got } from "../api/client";
+import { api, got, Refusal } from "../api/client";
 import { useWords } from "../i18n";
 import { Cross } from "../ui/icons";
 import { token, useTheme } from "../ui/theme";
@@ -12,14 +12,19 @@ const INPUT = 0;
 const RESIZE = 3;
 const EXIT = 4;
 const LEAVE = 6;
+const FIRST_PAUSE = 500;
+const LONGEST_PAUSE = 10_000;
+/** The server refuses it, or says that it is over: trying again changes nothing. */
+const refused = (code: number) => code >= 4000;
 const SHELL = ["sh", "-c", "command -v bash >/dev/null && exec bash -l; exec sh -l"];
 
-/** A shell inside a running task. It survives a reload of the page and a lost connection. */
+/** A shell inside a running task. It survives a reload of the page, a lost connection and a restart of the server. */
 export default function Terminal({ id, task, close }: { id: string; task: number; close: () => void }) {
   const words = useWords().job;
   const theme = useTheme();
   const box = useRef<HTMLDivElement>(null);
   const [ended, setEnded] = useState("");
+  const [away, setAway] = useState(false);
   const [turn, setTurn] = useState(0);
   const leaving = useRef(false);
   useEffect(() => {
@@ -37,6 +42,14 @@ export default function Terminal({ id, task, close }: { id: string; task: number
     let socket: WebSocket | null = null;
     const name = terminalName(id, task);
     let gone = false;
+    let over = false;
+    let pause = FIRST_PAUSE;
+    let timer = 0;
+    const later = () => {
+      setAway(true);
+      timer = window.setTimeout(() => void connect(), pause);
+      pause = Math.min(pause * 2, LONGEST_PAUSE);
+    };
     const send = (kind: number, body: Uint8Array | string) => {
       const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
       const frame = new Uint8Array(bytes.length + 1);
@@ -60,14 +73,27 @@ export default function Terminal({ id, task, close }: { id: string; task: number
         });
         socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}${path}?${query}`);
         socket.binaryType = "arraybuffer";
+        socket.onopen = () => {
+          setAway(false);
+          pause = FIRST_PAUSE;
+          screen.reset(); // what it printed last comes again
+        };
         socket.onmessage = (event: MessageEvent<ArrayBuffer>) => {
           const bytes = new Uint8Array(event.data);
-          if (bytes[0] === EXIT) forget(id, task);
-          else screen.write(bytes.subarray(1));
+          if (bytes[0] === EXIT) {
+            over = true;
+            forget(id, task);
+          } else screen.write(bytes.subarray(1));
         };
-        socket.onclose = (event) => !gone && setEnded(event.reason || words.terminalEnded);
-      } catch {
-        if (!gone) setEnded(words.terminalEnded);
+        socket.onclose = (event) => {
+          if (gone) return;
+          if (over || event.code === 1000 || refused(event.code)) setEnded(event.reason || words.terminalEnded);
+          else later();
+        };
+      } catch (error) {
+        if (gone) return;
+        if (error instanceof Refusal && error.status < 500) setEnded(words.terminalEnded);
+        else later();
       }
     };
     void connect();
@@ -77,6 +103,7 @@ export default function Terminal({ id, task, close }: { id: string; task: number
     watch.observe(box.current as HTMLDivElement);
     return () => {
       gone = true;
+      window.clearTimeout(timer);
       watch.disconnect();
       // Closing the panel ends the shell; a reload or another theme does not.
       if (leaving.current) send(LEAVE, "");
@@ -91,6 +118,7 @@ export default function Terminal({ id, task, close }: { id: string; task: number
       <div className="head">
         <h2>{words.terminal}</h2>
         <div className="row">
+          {away && ended === "" && <span className="note" role="status">{words.terminalAway}</span>}
           {ended !== "" && (
             <>
               <span className="note" role="status">{ended}</span>

@@ -29,7 +29,7 @@ class KeeperDuplex:
         self._writer = writer
         self._code: int | None = None
         self.exit_signal: int | None = None
-        self._ended = False
+        self._ended = self._taken = False
 
     async def send(self, data: bytes) -> None:
         for at in range(0, len(data), _PIECE):
@@ -60,6 +60,7 @@ class KeeperDuplex:
         answer = json.loads(body)
         self._code = answer.get("code")
         self.exit_signal = answer.get("signal")
+        self._taken = bool(answer.get("taken"))
         if answer.get("error"):
             return 2, f"danlu: {answer['error']}\n".encode()
         return None
@@ -67,6 +68,8 @@ class KeeperDuplex:
     async def exit_code(self) -> int | None:
         while await self.receive() is not None:
             pass
+        if self._taken:
+            raise OSError("another connection has taken over this terminal")
         return self._code
 
     async def close(self) -> None:

@@ -376,6 +376,9 @@ class LocalEngine:
     async def listen(self, task: TaskRef, at: Endpoint) -> Listener:
         return await self._reach.listen(task, at)
 
+    async def hang_up(self, task: TaskRef, user: str) -> None:
+        await self._reach.hang_up(task, user)
+
     def reach_settings(self) -> Mapping[str, str]:
         return {"kind": "local", "run": self._run}
 

@@ -37,6 +37,7 @@ class LocalReach:
             "cwd": run.cwd,
             "shell": run.shell,
             "files": run.files,
+            "keep": None if run.keep is None else [run.keep.user, run.keep.name],
         }
         return await self._call(task, lambda at: duplex.to_keeper(*at, frames.EXEC, ask))
 
@@ -45,6 +46,12 @@ class LocalReach:
 
     async def listen(self, task: TaskRef, at: Endpoint) -> Listener:
         return await self._call(task, lambda keeper: duplex.listen(*keeper, at))
+
+    async def hang_up(self, task: TaskRef, user: str) -> None:
+        ask = {"user": user}
+        link = await self._call(task, lambda at: duplex.to_keeper(*at, frames.HANG_UP, ask))
+        await link.exit_code()
+        await link.close()
 
     async def _call(
         self, task: TaskRef, call: Callable[[tuple[str, int]], Awaitable[_Reached]]

@@ -9,17 +9,18 @@ SIZE = struct.Struct("!HH")
 LENGTH = struct.Struct("!I")  # before a message to the spawner, and before its answer
 LIMIT = 1 << 20
 
-EXEC = b"E"  # JSON: argv, tty, env, cwd, shell, files
+EXEC = b"E"  # JSON: argv, tty, env, cwd, shell, files, keep
 CONNECT = b"C"  # JSON: an address inside the task
 LISTEN = b"L"  # JSON: an address inside the task
 ATTACH = b"A"
+HANG_UP = b"h"  # JSON: user, whose kept terminals end
 INPUT = b"i"
 RESIZE = b"r"  # rows, columns
 END_OF_INPUT = b"e"
 SIGNAL = b"s"  # its number
 OUT = b"1"
 ERR = b"2"
-EXIT = b"x"  # JSON: code, signal, error
+EXIT = b"x"  # JSON: code, signal, error, taken
 OPENED = b"o"  # JSON: address; a socket comes with it
 
 
@@ -32,6 +33,11 @@ class Reader:
 
     def __init__(self) -> None:
         self._buffer = bytearray()
+
+    @property
+    def rest(self) -> bytes:
+        """The beginning of a frame that is not complete yet."""
+        return bytes(self._buffer)
 
     def feed(self, data: bytes) -> list[tuple[bytes, bytes]]:
         self._buffer += data

@@ -8,13 +8,14 @@ import select
 import socket
 from collections.abc import Iterable
 
-from danlu.engines.local.keeper import cgroup, command, frames, session, sockets, terminal
+from danlu.engines.local.keeper import cgroup, command, frames, kept, session, sockets, terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _SERVED_APART = (frames.EXEC, frames.CONNECT, frames.LISTEN)
+_SERVED_HERE = (frames.ATTACH, frames.HANG_UP)
 
 
 class Inputs:
@@ -27,6 +28,7 @@ class Inputs:
         self._pending = b""
         self._end_wanted = False
         self._attached: dict[int, tuple[socket.socket, frames.Reader]] = {}
+        self._kept = kept.Terminals()
         self._listener: socket.socket | None = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.stdin = -1  # write end of the task's input: a pipe or its terminal
         self.sized = False  # a client has set the terminal size
@@ -41,12 +43,14 @@ class Inputs:
         for conn in [self._listener, *(conn for conn, _ in self._attached.values())]:
             if conn is not None:
                 conn.close()
+        self._kept.close()
         if self.stdin >= 0:
             os.close(self.stdin)
 
     def register(self, poll: select.poll) -> None:
         if self._listener is not None:
             poll.register(self._listener, select.POLLIN)
+        self._kept.register(poll)
         if self._pending:
             # The terminal is also read; register() replaces its earlier mask.
             poll.register(self.stdin, select.POLLOUT | (select.POLLIN if self._tty else 0))
@@ -61,6 +65,7 @@ class Inputs:
             self._feed()
         for fd in [fd for fd in self._attached if fd in ready]:
             self._hear(fd)
+        self._kept.handle(ready)
         if self._listener is not None and self._listener.fileno() in ready:
             self._accept(self._listener, outputs, group)
 
@@ -79,7 +84,7 @@ class Inputs:
                 asked = reader.feed(data)
             kind, body = asked[0]
             ask = json.loads(body)
-            if kind not in (*_SERVED_APART, frames.ATTACH) or not isinstance(ask, dict):
+            if kind not in (*_SERVED_APART, *_SERVED_HERE) or not isinstance(ask, dict):
                 raise ValueError("invalid request")
         except (OSError, ValueError, RecursionError):
             conn.close()
@@ -87,7 +92,10 @@ class Inputs:
         conn.setblocking(True)
         if kind in _SERVED_APART:
             wanted = session.Ask(conn, ask, reader, asked[1:])
-            self._fork_session(listener, kind, wanted, outputs, group)
+            self._serve_apart(listener, kind, wanted, outputs, group)
+            conn.close()
+        elif kind == frames.HANG_UP:
+            self._kept.hang_up(str(ask.get("user")))
             conn.close()
         elif self.stdin < 0:
             refusal = json.dumps({"error": "the task takes no input (stdin is none)"}).encode()
@@ -97,6 +105,25 @@ class Inputs:
             self._attached[conn.fileno()] = (conn, reader)
             self._take(asked[1:])
 
+    def _serve_apart(
+        self,
+        listener: socket.socket,
+        kind: bytes,
+        ask: session.Ask,
+        outputs: Iterable[int],
+        group: cgroup.Group | None,
+    ) -> None:
+        key = kept.key_of(ask.values) if kind == frames.EXEC else None
+        if key is None:
+            self._fork_session(listener, kind, ask, outputs, group, None)
+        elif not self._kept.hand_over(key, ask):
+            link = self._kept.make(key)
+            if link is None:
+                ask.conn.sendall(frames.pack(frames.EXIT, kept.refusal()))
+                return
+            self._fork_session(listener, kind, ask, outputs, group, link)
+            link.close()
+
     def _fork_session(
         self,
         listener: socket.socket,
@@ -104,6 +131,7 @@ class Inputs:
         ask: session.Ask,
         outputs: Iterable[int],
         group: cgroup.Group | None,
+        link: socket.socket | None,
     ) -> None:
         with command.as_likely_to_be_killed(group):
             child = os.fork()
@@ -114,8 +142,9 @@ class Inputs:
             # If these stayed open, the task's streams would not end with the task.
             for fd in {*outputs, self.stdin} - {-1}:
                 os.close(fd)
+            self._kept.forget()
             if kind == frames.EXEC:
-                session.serve(ask, self._task, group, self.terminals)
+                session.serve(ask, self._task, group, self.terminals, link)
             else:
                 sockets.serve(kind, ask.conn, ask.values, self._task, group)
         finally:

@@ -13,7 +13,7 @@ import select
 import signal
 import socket
 
-from danlu.engines.local.keeper import cgroup, command, frames, terminal
+from danlu.engines.local.keeper import cgroup, command, frames, kept, terminal, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,10 +41,19 @@ class Ask:
         self.early = early
 
 
-def serve(ask: Ask, task: dict[str, Any], group: cgroup.Group | None, terminals: int) -> None:
-    """Runs the command and relays its bytes until it ends, then sends its status."""
+def serve(
+    ask: Ask,
+    task: dict[str, Any],
+    group: cgroup.Group | None,
+    terminals: int,
+    link: socket.socket | None,
+) -> None:
+    """Runs the command and relays its bytes until it ends, then sends its status.
+
+    `link`: its terminal is kept when the connection is lost, and others come this way.
+    """
     try:
-        Session(ask, task, group, terminals).run()
+        Session(ask, task, group, terminals, kept.Link(link) if link is not None else None).run()
     except command.CannotRun as error:
         answer = _answer(error.code, 0, error.values(), bool(ask.values.get("tty")))
         _say_goodbye(ask.conn, answer)
@@ -69,10 +78,18 @@ def _answer(code: int, number: int, failure: dict[str, Any] | None, tty: bool) -
 
 class Session:
     def __init__(
-        self, asked: Ask, task: dict[str, Any], group: cgroup.Group | None, terminals: int
+        self,
+        asked: Ask,
+        task: dict[str, Any],
+        group: cgroup.Group | None,
+        terminals: int,
+        link: kept.Link | None = None,
     ) -> None:
         ask = asked.values
-        self._conn = asked.conn
+        self._conn: socket.socket | None = asked.conn
+        self._link = link
+        self._history = kept.History()  # if it is kept
+        self._unsent = b""
         self._reader = asked.reader
         self._early = asked.early
         self._tty = bool(ask.get("tty"))
@@ -118,34 +135,54 @@ class Session:
     def run(self) -> None:
         self._ended = os.pidfd_open(self._pid)
         gone = False
+        if self._conn is not None and self._link is not None:
+            self._conn.setblocking(False)  # it may be replaced at any time
         self._take(self._early)
         while self._outputs and not gone:
-            poll = select.poll()
-            poll.register(self._ended, select.POLLIN)
-            for fd in self._outputs:
-                poll.register(fd, select.POLLIN)
-            if self._pending and self._input >= 0:
-                poll.register(self._input, select.POLLOUT | (select.POLLIN if self._tty else 0))
-            if len(self._pending) < _PENDING_LIMIT:
-                poll.register(self._conn, select.POLLIN)
-            gone = self._turn(dict(poll.poll()))
+            gone = self._turn(dict(self._poll().poll()))
         self._finish()
+
+    def _poll(self) -> select.poll:
+        poll = select.poll()
+        poll.register(self._ended, select.POLLIN)
+        heard = 0 if self._unsent else select.POLLIN
+        for fd in self._outputs if heard else ():
+            poll.register(fd, heard)
+        if self._pending and self._input >= 0:
+            poll.register(self._input, select.POLLOUT | (heard if self._tty else 0))
+        if self._link is not None:
+            poll.register(self._link, select.POLLIN)
+        listens = select.POLLIN if len(self._pending) < _PENDING_LIMIT else 0
+        events = listens | (select.POLLOUT if self._unsent else 0)
+        if self._conn is not None and events:
+            poll.register(self._conn, events)
+        return poll
 
     def _turn(self, ready: dict[int, int]) -> bool:
         """True: the process has ended and its last bytes were relayed."""
         if self._pending and ready.get(self._input, 0) & ~select.POLLIN:
             self._feed()
-        if self._conn.fileno() in ready and not self._hear():
-            self._hang_up()
+        if self._link is not None and self._link.fileno() in ready:
+            self._change_over()
+        elif self._conn is not None:
+            self._serve(ready.get(self._conn.fileno(), 0))
         for fd in [fd for fd in self._outputs if fd in ready]:
             self._carry(fd)
         if self._ended not in ready:
             return False
+        if self._conn is not None and self._link is not None:
+            self._conn.settimeout(_PARTING_SECONDS)
         for fd in list(self._outputs):
             os.set_blocking(fd, False)
             while fd in self._outputs and self._carry(fd):
                 pass
         return True
+
+    def _serve(self, state: int) -> None:
+        if state & select.POLLOUT:
+            self._flush()
+        if self._conn is not None and state & ~select.POLLOUT and not self._hear(self._conn):
+            self._lose()
 
     def _carry(self, fd: int) -> bool:
         try:
@@ -157,26 +194,89 @@ class Session:
         if not data:
             del self._outputs[fd]
             return False
-        try:
-            self._conn.sendall(frames.pack(frames.OUT if self._tty else self._kind(fd), data))
-        except OSError:
-            self._hang_up()
+        if self._link is not None:
+            self._history.add(data)
+        self._say(frames.pack(frames.OUT if self._tty else self._kind(fd), data))
         return True
+
+    def _say(self, data: bytes) -> None:
+        if self._conn is not None:
+            self._unsent += data
+            self._flush()
+
+    def _flush(self) -> None:
+        while self._unsent and self._conn is not None:
+            try:
+                self._unsent = self._unsent[self._conn.send(self._unsent) :]
+            except BlockingIOError:
+                return
+            except OSError:
+                self._lose()
+
+    # -- connections that come and go ---------------------------------------------------------
+
+    def _lose(self) -> None:
+        if self._link is None:
+            self._hang_up()
+        self._let_go()
+        self._link.tell_left()
+
+    def _let_go(self) -> None:
+        if self._conn is not None:
+            self._conn.close()
+        self._conn, self._unsent = None, b""
+
+    def _change_over(self) -> None:
+        """Another connection takes the place of the one there was."""
+        assert self._link is not None
+        found = self._link.receive()
+        if found is None:
+            self._hang_up()
+        self._welcome(*found)
+
+    def _welcome(self, conn: socket.socket, data: bytes) -> None:
+        if self._conn is not None and not self._unsent:
+            with contextlib.suppress(OSError):
+                self._conn.send(frames.pack(frames.EXIT, json.dumps({"taken": True}).encode()))
+        self._let_go()
+        conn.setblocking(False)
+        self._conn, self._reader = conn, frames.Reader()
+        (_, size), *asked = self._reader.feed(data)
+        tty = json.loads(size)
+        terminal.resize(self._input, frames.SIZE.pack(int(tty["rows"]), int(tty["cols"])))
+        if self._foreground():  # for what fills the screen: of the same size it may be
+            tree.signal_group(self._foreground(), signal.SIGWINCH)
+        history = self._history.replay()
+        for at in range(0, len(history), _PIECE):
+            self._say(frames.pack(frames.OUT, history[at : at + _PIECE]))
+        self._take(asked)
 
     def _hang_up(self) -> NoReturn:
         """The one who asked is gone."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._pid, signal.SIGHUP)
-            os.killpg(self._pid, signal.SIGCONT)
+        # With a shell that ends just when its terminal does, the kernel may forget its foreground.
+        for group in {self._pid, self._foreground() or self._pid}:
+            tree.signal_group(group, signal.SIGHUP)
+            tree.signal_group(group, signal.SIGCONT)
         os._exit(0)
+
+    def _foreground(self) -> int:
+        """The group of processes that the terminal talks to; 0: none."""
+        try:
+            return max(0, os.tcgetpgrp(self._input)) if self._tty else 0
+        except OSError:
+            return 0
+
+    # -- what it is told ----------------------------------------------------------------------
 
     def _kind(self, fd: int) -> bytes:
         return self._outputs[fd]
 
-    def _hear(self) -> bool:
+    def _hear(self, conn: socket.socket) -> bool:
         try:
-            data = self._conn.recv(_PIECE)
+            data = conn.recv(_PIECE)
             asked = self._reader.feed(data)
+        except BlockingIOError:
+            return True
         except (OSError, ValueError):
             return False
         self._take(asked)
@@ -191,6 +291,8 @@ class Session:
             elif kind == frames.END_OF_INPUT:
                 self._input_ended = True
             elif kind == frames.SIGNAL and body and body[0] in _SIGNALS:
+                if self._link is not None and body[0] == signal.SIGHUP:
+                    self._hang_up()  # the only way to end it, and all that it holds
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self._pid, body[0])
         self._feed()
@@ -220,4 +322,9 @@ class Session:
         failed = os.read(self._report, 4096) if self._report >= 0 else b""
         failure = json.loads(failed) if failed else None
         answer = _answer(code if code >= 0 else 128 - code, max(0, -code), failure, self._tty)
-        _say_goodbye(self._conn, answer)
+        if self._link is not None and (last := self._link.last()) is not None:
+            self._welcome(*last)
+            last[0].settimeout(_PARTING_SECONDS)
+        self._flush()
+        if self._conn is not None:
+            _say_goodbye(self._conn, answer)
