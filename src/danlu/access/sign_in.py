@@ -90,6 +90,10 @@ class SignIn:
             gate.forget_secret(instead_of)
         return SignedIn(secret, row, user)
 
+    async def knows(self, name: str) -> bool:
+        """Whether there is such an account, active or not."""
+        return await self._store.read(lambda tx: users.get_user(tx, name)) is not None
+
     async def by_key(self, name: str, fingerprint: str, address: str) -> SignedIn:
         """Whoever asks has checked that the key is this person's and was shown."""
         user = await self._store.read(lambda tx: users.get_user(tx, name))

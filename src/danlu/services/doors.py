@@ -18,6 +18,7 @@ from danlu.access.principal import Asker
 from danlu.access.sign_in import SSH, SignIn
 from danlu.access.ssh_keys import SshKeys
 from danlu.engines.api import Engine, Reachable, TaskRef
+from danlu.files.home_keys import HomeKeys
 from danlu.services.tasks import Tasks
 from danlu.spec.text import Text
 from danlu.store.errors import StoreError
@@ -36,14 +37,26 @@ class Way:
 
 
 class Doors:
-    def __init__(self, gate: Gate, sign_in: SignIn, keys: SshKeys, tasks: Tasks) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        sign_in: SignIn,
+        keys: SshKeys,
+        at_home: HomeKeys,
+        tasks: Tasks,
+    ) -> None:
         self._gate = gate
         self._sign_in = sign_in
         self._keys = keys
+        self._at_home = at_home
         self._tasks = tasks
 
     async def knows_key(self, name: str, fingerprint: str) -> bool:
-        return await self._keys.knows(name, fingerprint)
+        """Whether it was added on the platform, or is in the person's home."""
+        if await self._keys.knows(name, fingerprint):
+            return True
+        known = await self._sign_in.knows(name)
+        return known and await self._at_home.knows(name, fingerprint)
 
     async def by_password(self, name: str, password: str, address: str) -> Asker:
         signed = await self._sign_in.login(name, password, address, kind=SSH, label="ssh")
@@ -51,7 +64,7 @@ class Doors:
 
     async def by_key(self, name: str, fingerprint: str, address: str) -> Asker:
         """Whoever asks has made sure that the key was shown."""
-        if not await self._keys.knows(name, fingerprint):
+        if not await self.knows_key(name, fingerprint):
             raise WrongPassword
         signed = await self._sign_in.by_key(name, fingerprint, address)
         return await self._let_in(Asker(signed.who, address))

@@ -26,6 +26,7 @@ from danlu.control.lookup import Lookup
 from danlu.control.submit import Submitter
 from danlu.files.catalogue import Catalogue, Nodes
 from danlu.files.handover import HandOver
+from danlu.files.home_keys import HomeKeys
 from danlu.services.audit import Audit
 from danlu.services.backup import Backup
 from danlu.services.board import Board
@@ -98,7 +99,7 @@ def services(
     found, cluster = Found(controller, lookup, names), Cluster(controller, names)
     jobs = Jobs(controller, lookup, found, submitter, names)
     tasks, keys = Tasks(controller, found, gate), SshKeys(context.store)
-    doors = Doors(gate, accounts.sign_in, keys, tasks)
+    doors = Doors(gate, accounts.sign_in, keys, _at_home(context), tasks)
     return Services(
         gate=gate,
         people=accounts.people,
@@ -144,6 +145,10 @@ def _catalogue(context: Context, changed: Callable[[], None]) -> Catalogue:
         nodes,
         changed,
     )
+
+
+def _at_home(context: Context) -> HomeKeys:
+    return HomeKeys(context.identities, context.settings.files.home_of)
 
 
 def _hand_over(context: Context) -> HandOver:
