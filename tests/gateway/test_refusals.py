@@ -62,10 +62,6 @@ def test_a_job_that_has_ended_or_never_was(bob: Client) -> None:
     refused(bob, "bob+nothing-7", "nothing-7")
 
 
-def test_without_a_job_one_is_told_what_to_write(bob: Client) -> None:
-    refused(bob, "bob", "bob+JOB")
-
-
 def test_a_one_time_password_is_changed_first(alice: Client, door: SshServer) -> None:
     once = door.post("/users", {"name": "newcomer"})["password"]
     answer = alice.with_password(once, "echo in", to=f"newcomer+{alice.job}@127.0.0.1")

@@ -167,7 +167,8 @@ class Controller:
     async def start_ahead(self, job: LiveJob) -> bool:
         """If the queue is empty and there is room, a new job and its start share one commit."""
         row, context = job.row, self.context
-        if context.queue.waiting or job.spec.after or row.held or row.array_id is not None:
+        waits = bool(context.queue.waiting) and not job.spec.login
+        if waits or job.spec.after or row.held or row.array_id is not None:
             return False
         start = self.planner.start_of(job)
         if start is None:

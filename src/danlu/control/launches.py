@@ -98,6 +98,7 @@ def task_launches(
                     log_cap=spec.log_cap or settings.defaults.log_cap,
                     origin=origin if foreign else None,
                     steps=needed(spec, role),
+                    processes_limit=settings.login.processes if spec.login else None,
                 )
             )
     return tuple(tasks)

@@ -82,6 +82,8 @@ def activate(
 
 def shapes_of(spec: JobSpec, limited: frozenset[str] = ANY) -> tuple[TaskShape, ...]:
     """`limited`: volumes that exist only on some nodes."""
+    if spec.login:  # bounded by itself, and never in anybody's way
+        return (TaskShape(cpus=0.0, memory=0),)
     nodes = spec.nodes
     return tuple(
         shape for role in spec.roles for shape in [shape_of(role, limited, nodes)] * role.count

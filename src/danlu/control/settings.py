@@ -9,6 +9,7 @@ from danlu.files.settings import FileSettings
 from danlu.metrics.archive import LARGEST
 from danlu.sched.api import Policy, Quotas
 from danlu.spec.defaults import Defaults
+from danlu.spec.units import G
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,17 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Login:
+    """What `ssh USER@host` without a job leads to: a task for files, outside the queue."""
+
+    enabled: bool = True
+    cpus: float = 1.0
+    memory: int = 2 * G
+    processes: int = 512
+    idle: float = 1800.0  # seconds without a connection until it ends
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     files: FileSettings
     defaults: Defaults
@@ -43,4 +55,5 @@ class Settings:
     policy: Policy = field(default_factory=Policy)
     quotas: Quotas = field(default_factory=Quotas)
     limits: Limits = field(default_factory=Limits)
+    login: Login = field(default_factory=Login)
     names_by_group: bool = False  # members see no names of other groups' jobs

@@ -256,7 +256,7 @@ class Submitter:
         queue = self._controller.context.rulebook.real_queue(spec.queue)
         if queue != spec.queue:
             spec = replace(spec, queue=queue)
-        if spec.group is None and who.groups:
+        if spec.group is None and who.groups and not spec.login:
             spec = replace(spec, group=rules.usual_group(who))
         if not spec.after:
             return spec
@@ -378,6 +378,8 @@ class Submitter:
         return [Finding(("image",), image, found) for image, found in problems if found]
 
     def _group(self, spec: JobSpec, who: Principal) -> list[Finding]:
+        if spec.login:
+            return []
         if spec.group is None and len(who.groups) > 1:
             # Guessing could charge the job to the wrong group's quota.
             return [

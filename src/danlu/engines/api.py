@@ -99,6 +99,7 @@ class TaskLaunch:
     log_cap: int = 1 << 30
     origin: Origin | None = None  # for a job written for another platform
     steps: bool = False  # needs danlu/steps; $DANLU_VOLUME_STEPS has its path
+    processes_limit: int | None = None  # processes and threads; None: the engine's limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ class Answers:
         self._web = DoorAnswers(web)
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._inside: dict[str, Asker] = {}  # by session
+        self._leave: dict[str, Callable[[], None]] = {}  # likewise
         self._peer: Peer | None = None
 
     def serve(self, peer: Peer) -> None:
@@ -49,6 +50,8 @@ class Answers:
         self._web.close()
         for task in self._watching.values():
             task.cancel()
+        for leave in self._leave.values():
+            leave()
         for asks in self._inside.values() if gone else ():
             await self._doors.left(asks)
 
@@ -73,6 +76,7 @@ class Answers:
             "task": way.task.task,
             "handle": way.task.handle,
             "job": way.ref,
+            "job_id": way.job_id,
             "owner": way.owner,
             "shell_env": dict(way.env),
         }
@@ -82,6 +86,8 @@ class Answers:
         asks, owner = _asker(ask), str(ask["owner"])
         key = asks.who.token_id
         self._inside[key] = asks
+        if key not in self._leave and "job_id" in ask:
+            self._leave[key] = self._doors.connected.enter(str(ask["job_id"]))
         if key not in self._watching:
             self._watching[key] = asyncio.create_task(self._cut_off(asks, owner))
         return {}
@@ -95,6 +101,7 @@ class Answers:
     async def _left(self, ask: Values) -> Values:
         asks = _asker(ask)
         self._inside.pop(asks.who.token_id, None)
+        self._leave.pop(asks.who.token_id, lambda: None)()
         watching = self._watching.pop(asks.who.token_id, None)
         if watching is not None:
             watching.cancel()

@@ -25,7 +25,7 @@ class Session:
     name: str
     user: str
     address: str
-    owners: set[str] = field(default_factory=set)  # of the tasks they are in
+    jobs: dict[str, str] = field(default_factory=dict)  # that they are in, and whose these are
 
     def values(self) -> Values:
         return {"session": self.id, "name": self.name, "user": self.user, "address": self.address}
@@ -58,8 +58,8 @@ class Link:
         try:
             await peer.ask("hello", version=self._version)
             for session in list(self._sessions.values()):
-                for owner in session.owners:
-                    await peer.ask("watch", owner=owner, **session.values())
+                for job, owner in session.jobs.items():
+                    await peer.ask("watch", job_id=job, owner=owner, **session.values())
             for hook in self.on_connected:
                 await hook(peer)
             self._peer, self.away_since = peer, None
@@ -99,10 +99,11 @@ class Link:
             self.left(signing.result())
 
     async def enter(self, session: Session, job: str) -> Values:
-        """`job`: as the user wrote it, perhaps with the number of a task."""
+        """`job`: as the user wrote it, perhaps with the number of a task; empty: none."""
         found = await self.ask("enter", job=job, **session.values())
-        session.owners.add(found["owner"])
-        await self.ask("watch", owner=found["owner"], **session.values())
+        job_id, owner = found["job_id"], found["owner"]
+        session.jobs[job_id] = owner
+        await self.ask("watch", job_id=job_id, owner=owner, **session.values())
         return found
 
     def left(self, session: Session) -> None:

@@ -1,4 +1,4 @@
-"""The SSH door: `ssh -p 2222 USER+JOB@host` leads into a running task.
+"""The SSH door: `ssh -p 2222 USER+JOB@host` leads into a running task, `USER@host` into one's own.
 
 The client's sessions, file transfers and forwarded ports are processes and sockets inside the task,
 made by its keeper. The image needs nothing for it.
@@ -134,15 +134,6 @@ class Connection(asyncssh.SSHServer):
 
     async def _enter(self) -> tuple[Reach, TaskRef, str]:
         who = self.signed_in or await self._sign_in(fingerprint=self._fingerprint)
-        if not self._job:
-            raise Rejected(
-                Text(
-                    f"Name a running job: ssh -p PORT {self._name}+JOB@HOST; danlu jobs lists "
-                    "yours",
-                    f"请指明一个运行中的任务：ssh -p 端口 {self._name}+任务@主机；"
-                    "danlu jobs 列出你的任务",
-                )
-            )
         found = await self._link.enter(who, self._job)
         self.env = {str(name): str(value) for name, value in found["shell_env"].items()}
         task = TaskRef(found["attempt"], int(found["task"]), "", found["handle"])

@@ -111,6 +111,7 @@ async def _serve_http(
     accepting = _accept_encrypted(config, server, listeners)
     serving = asyncio.create_task(server.serve(sockets=[] if accepting else listeners))
     deposed = asyncio.create_task(_leave_when_deposed(controller, server))
+    tending = asyncio.create_task(ours.doors.logins.end_unused())
     try:
         while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event
             await asyncio.sleep(0.005)
@@ -127,6 +128,7 @@ async def _serve_http(
         await serving
     finally:
         deposed.cancel()
+        tending.cancel()
         for task in accepting:
             task.cancel()
         if gateway is not None:
@@ -183,6 +185,7 @@ def _settings(config: ServerConfig, uids: Uids | None) -> Settings:
         policy=config.policy,
         quotas=config.quotas,
         limits=config.limits,
+        login=config.login,
         names_by_group=config.names == "group",
         metrics_size=config.metrics_size,
     )

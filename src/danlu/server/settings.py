@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from danlu.access.identities import Uids
 from danlu.access.signup import WAYS
-from danlu.control.settings import Limits
+from danlu.control.settings import Limits, Login
 from danlu.engines.local.config import NodeConfig, machine_cpus, machine_memory
 from danlu.files.settings import VolumeConfig
 from danlu.metrics.archive import LARGEST, SMALLEST
@@ -49,6 +49,7 @@ Networks = tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
 _MOST_GPUS = 4096  # GPUs of one model on one node
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?\.?")
 _LIMITS = tuple(each.name for each in fields(Limits))
+_LOGIN = tuple(each.name for each in fields(Login))
 _PASSWORDS = frozenset({"password", "sslpassword"})
 _SERVER = (
     "listen",
@@ -99,6 +100,7 @@ class ServerConfig:
     policy: Policy = field(default_factory=Policy)
     quotas: Quotas = field(default_factory=Quotas)
     limits: Limits = field(default_factory=Limits)
+    login: Login = field(default_factory=Login)
 
     @property
     def ssh_address(self) -> Address | None:
@@ -194,7 +196,7 @@ def _has_password(url: str) -> bool:
 class Reader(Values):
     def config(self, values: dict[str, Any]) -> ServerConfig:
         known = ("data", "server", "database", "metrics", "limits", "nodes", "volumes", "defaults")
-        people = ("uids", "users", "groups", "registries")
+        people = ("uids", "users", "groups", "registries", "login")
         self._known("", values, (*known, *people, "engine", "engines", *SCHEDULING))
         server = self._table(values, "server", _SERVER)
         database = self._table(values, "database", ("url",))
@@ -239,6 +241,7 @@ class Reader(Values):
             sign_up=self._one_of("server.sign_up", server.get("sign_up", "request"), WAYS),
             names=self._one_of("server.names", server.get("names", "all"), _NAMES),
             limits=self._limits(self._table(values, "limits", _LIMITS)),
+            login=self._login(self._table(values, "login", _LOGIN)),
             proxies=self._proxies(server.get("proxies", [])),
             hosts=self._hosts(server.get("hosts", [])),
             ssh=self._ssh(server.get("ssh")),
@@ -297,6 +300,16 @@ class Reader(Values):
                     ),
                 ) from None
         return tuple(found)
+
+    def _login(self, table: dict[str, Any]) -> Login:
+        usual = Login()
+        return Login(
+            enabled=self._flag("login.enabled", table.get("enabled", True)),
+            cpus=self._number("login.cpus", table.get("cpus", usual.cpus)),
+            memory=int(self._parsed("login.memory", table.get("memory", usual.memory), parse_size)),
+            processes=int(self._number("login.processes", table.get("processes", usual.processes))),
+            idle=self._parsed("login.idle", table.get("idle", usual.idle), parse_duration),
+        )
 
     def _limits(self, table: dict[str, Any]) -> Limits:
         changes = {}

@@ -19,10 +19,14 @@ from danlu.access.sign_in import SSH, SignIn
 from danlu.access.ssh_keys import SshKeys
 from danlu.engines.api import Engine, Reachable, TaskRef
 from danlu.files.home_keys import HomeKeys
+from danlu.services.connected import Connected
+from danlu.services.logins import Logins
 from danlu.services.tasks import Tasks
 from danlu.spec.text import Text
 from danlu.store.errors import StoreError
 from danlu.store.rows import JobRow
+
+_STARTING_PATIENCE = 15.0  # seconds; the gateway waits a little longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class Way:
     """How the gateway gets to a task by itself."""
 
     ref: str
+    job_id: str
     owner: str
     task: TaskRef
     reach: Mapping[str, str]
@@ -44,12 +49,16 @@ class Doors:
         keys: SshKeys,
         at_home: HomeKeys,
         tasks: Tasks,
+        logins: Logins,
+        connected: Connected,
     ) -> None:
         self._gate = gate
         self._sign_in = sign_in
         self._keys = keys
         self._at_home = at_home
         self._tasks = tasks
+        self.logins = logins
+        self.connected = connected
 
     async def knows_key(self, name: str, fingerprint: str) -> bool:
         """Whether it was added on the platform, or is in the person's home."""
@@ -92,8 +101,11 @@ class Doors:
         return replace(asks, who=who)
 
     async def enter(self, asks: Asker, ref: str) -> Way:
-        """`ref`: JOB or JOB.TASK. Raises AccessError: no such task, not running, not theirs."""
-        row, place, engine = await self._find(asks, ref)
+        """`ref`: JOB, JOB.TASK or nothing, for a task to log in to.
+
+        Raises AccessError: no such task, not running, not theirs.
+        """
+        row, place, engine = await (self._find(asks, ref) if ref else self._log_in(asks))
         if not isinstance(engine, Reachable):
             raise Clash(
                 "no_door",
@@ -103,7 +115,22 @@ class Doors:
                 ),
             )
         await self._tasks.note_entered(asks, row.ref, place.task, "ssh")
-        return Way(row.ref, row.owner, place, engine.reach_settings(), {"DANLU_JOB": row.ref})
+        env = {"DANLU_JOB": row.ref}
+        return Way(row.ref, row.id, row.owner, place, engine.reach_settings(), env)
+
+    async def _log_in(self, asks: Asker) -> tuple[JobRow, TaskRef, Engine]:
+        ref = await self.logins.of(asks)
+        try:
+            async with asyncio.timeout(_STARTING_PATIENCE):
+                return await self._tasks.find(asks, ref, 0, wait=True)
+        except TimeoutError:
+            raise Clash(
+                "not_running",
+                Text(
+                    f"{ref} has not started yet; see danlu why {ref}",
+                    f"{ref} 尚未启动；参见 danlu why {ref}",
+                ),
+            ) from None
 
     async def _find(self, asks: Asker, ref: str) -> tuple[JobRow, TaskRef, Engine]:
         """A job of an array is named like a task of one that is none: it comes first."""

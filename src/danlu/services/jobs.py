@@ -240,7 +240,7 @@ def _not_waiting(ref: str, row: JobRow) -> Clash:
 
 def _once_more(rows: list[JobRow]) -> JobSpec:
     """The spec without its terminal; for one element of an array, just that element."""
-    spec = replace(from_values(rows[0].spec), stdin=Stdin.NONE)
+    spec = replace(from_values(rows[0].spec), stdin=Stdin.NONE, login=False)
     index = rows[0].array_index
     if spec.array is not None and len(rows) == 1 and index is not None:
         return replace(spec, array=Array((index,)))

@@ -31,12 +31,14 @@ from danlu.services.audit import Audit
 from danlu.services.backup import Backup
 from danlu.services.board import Board
 from danlu.services.cluster import Cluster
+from danlu.services.connected import Connected
 from danlu.services.doors import Doors
 from danlu.services.export import Export, Networks
 from danlu.services.found import Found
 from danlu.services.jobs import Jobs
 from danlu.services.leaving import Leaving
 from danlu.services.listing import Listing
+from danlu.services.logins import Logins
 from danlu.services.logs import JobLogs
 from danlu.services.metrics import Metrics
 from danlu.services.names import Names
@@ -98,8 +100,10 @@ def services(
     names = Names(context)
     found, cluster = Found(controller, lookup, names), Cluster(controller, names)
     jobs = Jobs(controller, lookup, found, submitter, names)
-    tasks, keys = Tasks(controller, found, gate), SshKeys(context.store)
-    doors = Doors(gate, accounts.sign_in, keys, _at_home(context), tasks)
+    connected = Connected()
+    tasks, keys = Tasks(controller, found, gate, connected), SshKeys(context.store)
+    logins = Logins(controller, submitter, connected)
+    doors = Doors(gate, accounts.sign_in, keys, _at_home(context), tasks, logins, connected)
     return Services(
         gate=gate,
         people=accounts.people,

@@ -17,6 +17,7 @@ from danlu.access.principal import Asker, Principal
 from danlu.control.controller import Controller
 from danlu.control.life import Stage
 from danlu.engines.api import Duplex, Engine, Keep, Run, TaskRef, Tty
+from danlu.services.connected import Connected
 from danlu.services.found import Found
 from danlu.services.slots import Slot, Slots
 from danlu.services.terminals import Terminals
@@ -46,6 +47,7 @@ class Entered:
     _owner: str
     _noting: asyncio.Task[None] | None
     _slot: Slot
+    _leave: Callable[[], None]
     kept: bool = False  # its terminal stays when this is closed
 
     def barred(self) -> Coroutine[Any, Any, None]:
@@ -55,6 +57,7 @@ class Entered:
     async def close(self, end_kept: bool = False) -> None:
         """`end_kept`: nobody will come back to a terminal that is kept."""
         self._slot.free()
+        self._leave()
         if end_kept and self.kept:
             await self.duplex.signal(signal.SIGHUP)
         await self.duplex.close()
@@ -63,8 +66,11 @@ class Entered:
 
 
 class Tasks:
-    def __init__(self, controller: Controller, found: Found, gate: Gate) -> None:
+    def __init__(
+        self, controller: Controller, found: Found, gate: Gate, connected: Connected
+    ) -> None:
         self._context = controller.context
+        self._connected = connected
         self._found = found
         self._gate = gate
         most = self._context.settings.limits.terminals
@@ -101,11 +107,13 @@ class Tasks:
         jobs = self._context.jobs
         return lambda now: row.id in jobs and rules.enters_job(now, row.owner)
 
-    async def find(self, asks: Asker, ref: str, task: int) -> tuple[JobRow, TaskRef, Engine]:
+    async def find(
+        self, asks: Asker, ref: str, task: int, wait: bool = False
+    ) -> tuple[JobRow, TaskRef, Engine]:
         """A running task that this person may enter."""
         row = await self._enterable(asks, ref)
         try:
-            place = await self._running(row.id, task, wait=False)
+            place = await self._running(row.id, task, wait)
         except Clash as no:
             raise Clash(
                 no.code,
@@ -130,7 +138,8 @@ class Tasks:
         slot: Slot,
     ) -> Entered:
         noting = asyncio.create_task(self._note(asks, row.ref, act, task, words))
-        return Entered(duplex, self._gate, asks, row.owner, noting, slot)
+        leave = self._connected.enter(row.id)
+        return Entered(duplex, self._gate, asks, row.owner, noting, slot, leave)
 
     async def _note(self, asks: Asker, ref: str, act: str | None, task: int, words: str) -> None:
         if act is None:

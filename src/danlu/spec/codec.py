@@ -76,6 +76,8 @@ def to_values(spec: JobSpec) -> Values:
             spec.files.input,
             spec.files.append,
         ]
+    if spec.login:
+        values["login"] = True
     if spec.nodes is not ANY_NODE and spec.nodes != ANY_NODE:
         values["nodes"] = [list(spec.nodes.only), list(spec.nodes.exclude), list(spec.nodes.labels)]
     if spec.preemptible:
@@ -152,6 +154,7 @@ def from_values(values: Values) -> JobSpec:
         files=Files(*values["files"]) if "files" in values else NO_FILES,
         nodes=NodeChoice(*map(tuple, values["nodes"])) if "nodes" in values else ANY_NODE,
         preemptible=get("preemptible", False),
+        login=get("login", False),
     )
 
 

@@ -191,6 +191,7 @@ class JobSpec:
     files: Files = NO_FILES
     nodes: NodeChoice = ANY_NODE
     preemptible: bool = False  # may be ended and queued again if others need its GPUs
+    login: bool = False  # somebody's login task: starts past the queue and takes no room
 
     @property
     def tasks(self) -> int:

@@ -166,7 +166,7 @@ def _task(
             for mount in (*task.mounts, *(names.mounts_of(data, identity) if boxed else ()))
         ],
         "devices": _devices(place, context),
-        "pids": context.pids,
+        "pids": most_processes(task, context),
         "shm": task.resources.shm,
         "memory": task.resources.memory,
         "cpus": task.resources.cpus,
@@ -179,6 +179,12 @@ def _task(
         "drop": boxed or os.geteuid() == 0,
         **_identity(identity),
     }
+
+
+def most_processes(task: TaskLaunch, context: PlanContext) -> int:
+    """0: no limit."""
+    limits = [limit for limit in (task.processes_limit, context.pids) if limit]
+    return min(limits, default=0)
 
 
 def _identity(identity: Identity) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def contain(
             "danlu.user": launch.identity.user,
         },
         shape.holder_path(context.config.data),
-        context.pids,
+        message["pids"],
     )
     given = {*task.env, *task.secrets}
     for env in message["processes"]:
