@@ -1,16 +1,20 @@
-"""Ways into tasks. Each part yields rows of its own."""
+"""Ways into tasks: SSH, the web terminal and web doors. Each part yields rows of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from bench import doors_web
+from bench import doors_ssh, doors_terminal, doors_web
 from bench.measure import Options
 from bench.table import Row
 
-SUMMARY = "web doors against a direct connection to the program"
+SUMMARY = "SSH against OpenSSH's own sshd, the web terminal, web doors against a direct connection"
 
-PARTS: tuple[Callable[[Options], Iterator[Row]], ...] = (doors_web.rows,)
+PARTS: tuple[Callable[[Options], Iterator[Row]], ...] = (
+    doors_ssh.rows,
+    doors_terminal.rows,
+    doors_web.rows,
+)
 
 
 def run(options: Options) -> Iterator[Row]:
