@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.harness import Harness
+from tests.api.sockets import INPUT, execute, finish
 from tests.containers.conftest import docker_daemon, podman_daemon, registry
 from tests.gateway.client import Client, SshServer
 from tests.support.containers import BUSYBOX, IMAGE, ContainerDaemon
@@ -70,6 +72,26 @@ def test_an_image_with_nothing_at_all(contained: Client, tmp_path: Path) -> None
     assert answer.returncode == 127
     assert b"the image has no shell" in answer.stderr
     files_go_both_ways(contained, tmp_path)
+
+
+def test_a_web_terminal_in_an_image_outlives_the_server(contained: Client) -> None:
+    for each in contained.call("GET", "/jobs?active=true")["jobs"]:  # the machine may be small
+        contained.call("POST", f"/jobs/{each['id']}/stop", {"now": True})
+    contained.run("sleep 100000", image=BUSYBOX)
+    harness = Harness(contained.server)
+    job = contained.call("GET", f"/jobs/{contained.job}")
+    how = {"tty": True, "name": "one", "bearer": contained.token}
+    with execute(harness, job, "sh", **how) as socket:
+        socket.send(INPUT + b"kept=yes; echo be$kept\n")
+        finish(socket, lambda done: b"beyes" in done.out)
+        contained.server.kill()
+        contained.server.start()
+    with execute(harness, job, "sh", **how) as socket:
+        finish(socket, lambda done: b"beyes" in done.out)
+        socket.send(INPUT + b"echo still-$kept; exit 7\n")
+        done = finish(socket)
+        assert (b"still-yes" in done.out, done.code) == (True, 7)
+    harness.http.close()
 
 
 def greet(listening: socket.socket) -> None:
