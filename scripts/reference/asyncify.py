@@ -10,10 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SDK = ROOT / "src" / "danlu" / "sdk"
 HEAD = """# ruff: noqa: ASYNC109 - a timeout that goes along with the request
-\"\"\"The requests of `NAME`, awaited. Made by `scripts/docs`: change `NAME` instead.\"\"\"
+\"\"\"The requests of `NAME`, awaited. Made by `scripts/docs`: change that instead.\"\"\"
 
 """
-SOURCES = ("calls", "people", "scheduling")
+SOURCES = ("calls", "people", "scheduling", "environments")
 
 
 def made() -> dict[Path, str]:

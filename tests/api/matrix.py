@@ -31,6 +31,7 @@ EVERYBODY_CHANGES = "401 200 200 200 200 401 403"
 MAKES = "401 201 201 201 201 401 403"
 SEES_JOB = "401 404 200 200 200 401 200"
 CHANGES_JOB = "401 404 200 403 200 401 403"
+OWNER_ONLY = "401 404 200 403 403 401 403"
 ADMIN_ONLY = "401 403 403 403 200 401 403"
 ADMIN_READS = "401 403 403 403 200 401 403"
 LETS_IN = "401 404 404 200 200 401 403"
@@ -139,6 +140,23 @@ ROUTES: dict[str, Row] = {
     "POST /danlu/v1/jobs/{ref}/rerun": Row("401 404 201 201 201 401 403"),
     # It does not run: 409, for whoever may enter it.
     "POST /danlu/v1/jobs/{ref}/doors": Row("401 404 409 403 409 401 403", {"port": 7860}),
+    # Environments. Only its owner starts one: what runs is the owner's job.
+    "GET /danlu/v1/environments": Row(SIGNED_IN),
+    "POST /danlu/v1/environments": Row(MAKES, {"start": False}, names={"name": "fresh"}),
+    "GET /danlu/v1/environments/{name}": Row(SEES_JOB, names={"name": "environment"}),
+    "PATCH /danlu/v1/environments/{name}": Row(
+        OWNER_ONLY, {"time_limit": "1h"}, names={"name": "environment"}
+    ),
+    "DELETE /danlu/v1/environments/{name}": Row(CHANGES_JOB, names={"name": "environment"}),
+    "POST /danlu/v1/environments/{name}/start": Row(OWNER_ONLY, names={"name": "environment"}),
+    "POST /danlu/v1/environments/{name}/stop": Row(CHANGES_JOB, names={"name": "working"}),
+    "POST /danlu/v1/environments/{name}/extend": Row(CHANGES_JOB, names={"name": "working"}),
+    "PUT /danlu/v1/environments/{name}/shares/{user}": Row(
+        CHANGES_JOB, names={"name": "environment", "user": "victim"}
+    ),
+    "DELETE /danlu/v1/environments/{name}/shares/{user}": Row(
+        CHANGES_JOB, names={"name": "shared", "user": "chief"}
+    ),
     "GET /danlu/v1/stream": Row(SIGNED_IN),
     # Secrets are one's own: the same name is another secret for everybody else.
     "GET /danlu/v1/secrets": Row(SIGNED_IN),

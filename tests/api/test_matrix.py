@@ -71,6 +71,10 @@ class AccessHarness:
             "token": self._token,
             "new_key": public_key,
             "ssh_key": self._ssh_key,
+            "environment": lambda: self._environment(start=False),
+            "shared": self._shared,
+            "chief": lambda: self.chief.name,
+            "working": lambda: self._environment(start=True),
             "invite": lambda: str(self._invite()["id"]),
             "request": self._request,
             "victim": lambda: self._victim(),
@@ -121,6 +125,19 @@ class AccessHarness:
 
     def _ssh_key(self) -> str:
         return str(self._acting().do("POST", "/ssh-keys", {"key": public_key()})["id"])
+
+    def _environment(self, start: bool) -> str:
+        acting, name = self._acting(), self.people_harness.name("e")
+        keys = {"name": name, "group": self.group, "start": start}
+        made = acting.do("POST", "/environments", keys)["environment"]
+        if start:
+            self.harness.until(made["job"], "running")
+        return f"{acting.name}~{name}"
+
+    def _shared(self) -> str:
+        name = self._environment(start=False)
+        self._acting().do("PUT", f"/environments/{name}/shares/{self.chief.name}")
+        return name
 
     def _invite(self) -> Any:
         return self.people_harness.admin.do("POST", "/invites", {"group": self.group})

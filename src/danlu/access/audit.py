@@ -79,6 +79,32 @@ WORDS: dict[str, Text] = {
     "job.released": Text("{actor} released {thing}", "{actor} 释放了 {thing}"),
     "job.entered": Text("{actor} entered {thing}", "{actor} 进入了 {thing}"),
     "job.attached": Text("{actor} took over the input of {thing}", "{actor} 接管了 {thing} 的输入"),
+    "environment.created": Text(
+        "{actor} created the environment {thing}", "{actor} 创建了环境 {thing}"
+    ),
+    "environment.started": Text(
+        "{actor} started the environment {thing}", "{actor} 启动了环境 {thing}"
+    ),
+    "environment.stopped": Text(
+        "{actor} stopped the environment {thing}", "{actor} 停止了环境 {thing}"
+    ),
+    "environment.extended": Text(
+        "{actor} extended the environment {thing}", "{actor} 延长了环境 {thing}"
+    ),
+    "environment.changed": Text(
+        "{actor} changed the environment {thing}", "{actor} 修改了环境 {thing}"
+    ),
+    "environment.deleted": Text(
+        "{actor} deleted the environment {thing}", "{actor} 删除了环境 {thing}"
+    ),
+    "environment.shared": Text(
+        "{actor} shared the environment {thing} with {user}",
+        "{actor} 把环境 {thing} 共享给 {user}",
+    ),
+    "environment.unshared": Text(
+        "{actor} no longer shares the environment {thing} with {user}",
+        "{actor} 不再把环境 {thing} 共享给 {user}",
+    ),
     "secret.set": Text("{actor} set the secret {thing}", "{actor} 设置了密钥 {thing}"),
     "secret.deleted": Text("{actor} deleted the secret {thing}", "{actor} 删除了密钥 {thing}"),
     "ssh_key.added": Text("{actor} added the SSH key {thing}", "{actor} 添加了 SSH 密钥 {thing}"),

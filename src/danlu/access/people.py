@@ -18,7 +18,7 @@ from danlu.access.passwords import one_time_password
 from danlu.access.principal import Asker
 from danlu.spec.ids import uuid7
 from danlu.spec.text import Text
-from danlu.store import groups, jobs, secrets, ssh_keys, users
+from danlu.store import environments, groups, jobs, secrets, ssh_keys, users
 from danlu.store.rows import MemberRow, UserRow
 from danlu.store.store import Store
 from danlu.store.tx import Tx
@@ -210,6 +210,7 @@ class People:
             groups.leave_all(tx, row.id)
             secrets.delete_all(tx, name)
             ssh_keys.remove_all(tx, name)
+            environments.remove_all(tx, name)
             note(tx, asker, "user.removed", name)
             return Person(_present(tx, name, removed=True), [])
 

@@ -20,9 +20,12 @@ def may_change(who: Principal) -> bool:
 # -- jobs ---------------------------------------------------------------------------------------
 
 
-def sees_job(who: Principal, owner: str, group: str | None) -> bool:
-    """See its state, file and log. Leaders see the jobs of their group."""
-    return who.admin or owner == who.name or group in who.leads
+def sees_job(who: Principal, owner: str, group: str | None, shared: Collection[str] = ()) -> bool:
+    """See its state, file and log. Leaders see the jobs of their group.
+
+    `shared`: whom its environment is shared with; who may enter a task can read all of this there.
+    """
+    return who.admin or owner == who.name or group in who.leads or who.name in shared
 
 
 def sees_name(who: Principal, owner: str, group: str | None) -> bool:
@@ -40,9 +43,24 @@ def changes_job(who: Principal, owner: str) -> bool:
     return may_change(who) and (who.admin or owner == who.name)
 
 
-def enters_job(who: Principal, owner: str) -> bool:
-    """Send it input and run commands inside it."""
+def enters_job(who: Principal, owner: str, shared: Collection[str] = ()) -> bool:
+    """Send it input and run commands inside it; also those with whom its environment is shared."""
+    return changes_job(who, owner) or (may_change(who) and who.name in shared)
+
+
+def changes_environment(who: Principal, owner: str) -> bool:
+    """Stop, extend, share, delete."""
     return changes_job(who, owner)
+
+
+def leaves_environment(who: Principal, owner: str, name: str) -> bool:
+    """Take this person out of those it is shared with; anyone may leave."""
+    return changes_environment(who, owner) or (may_change(who) and name == who.name)
+
+
+def starts_environment(who: Principal, owner: str) -> bool:
+    """What runs is a job of its owner and counts towards their quotas: theirs alone to start."""
+    return may_change(who) and owner == who.name
 
 
 def sight(who: Principal) -> Sight | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from danlu.spec.states import PLATFORM_RETRIES, Meaning, Reason, Retry, State, m
 from danlu.store.errors import Deposed
 from danlu.store.rows import AttemptRow, JobRow
 
+Write = Callable[[records.Op], Awaitable[None]]
 ALWAYS = -2  # retries of a job that is also retried after success
 SOON = 30.0
 """Seconds. An endlessly retried job that ends sooner pauses before its next attempt."""
@@ -235,7 +236,9 @@ class Attempts:
         why: Reason,
         grace: float | None,
         more: dict[str, Any] | None = None,
+        write: Write | None = None,
     ) -> None:
+        """`write`: what commits it, together with more."""
         attempt = current(job)
         patience = job.spec.grace if grace is None else grace
         stop = {"by": by, "why": why.value, "grace": patience, **(more or {})}
@@ -243,7 +246,8 @@ class Attempts:
         # Stopping a job that is about to be requeued ends it for good.
         attempt.stop = stop if before is None or ends_for_others(attempt) else before
         try:
-            await self.context.store.write(records.stopping(job.row, attempt, attempt.stop, now()))
+            write = write or self.context.store.write
+            await write(records.stopping(job.row, attempt, attempt.stop, now()))
         except BaseException:
             attempt.stop = before
             raise
@@ -272,6 +276,13 @@ class Attempts:
         left = max(0.0, (attempt.started_at or now()) + limit - now())
         loop = asyncio.get_running_loop()
         job.limit_timer = loop.call_later(left, self._limit_reached, job, attempt, limit)
+
+    def limit_changed(self, job: LiveJob) -> None:
+        if job.limit_timer is None:
+            return  # it is not running
+        job.limit_timer.cancel()
+        job.limit_timer = None
+        self._arm_limit(job)
 
     def _limit_reached(self, job: LiveJob, attempt: AttemptRow, limit: float) -> None:
         if job.attempt is not attempt or job.ending or attempt.stop is not None:

@@ -21,6 +21,7 @@ from danlu.control.notifier import Notifier
 from danlu.control.queue import Queue
 from danlu.control.rulebook import Rulebook
 from danlu.control.settings import Settings
+from danlu.control.shares import Shares
 from danlu.control.workers import Workers
 from danlu.engines.api import Engine
 from danlu.files.folders import Folders
@@ -55,6 +56,7 @@ class Context:
     on_started: Callable[[LiveJob], None] = lambda job: None
     disks: DiskWatch = field(init=False)
     identities: Identities = field(init=False)
+    shares: Shares = field(default_factory=Shares)
     rulebook: Rulebook = field(init=False)
     volumes: Volumes = field(init=False)
     folders: Folders = field(init=False)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from danlu.control import records
-from danlu.control.attempts import Attempts
+from danlu.control.attempts import Attempts, Write
 from danlu.control.background import Background
 from danlu.control.context import Context, now
 from danlu.control.dependencies import Dependencies
@@ -34,14 +34,13 @@ from danlu.spec.codec import from_values
 from danlu.spec.defaults import Defaults
 from danlu.spec.states import Reason, State, meaning
 from danlu.store import attempts as attempt_store
+from danlu.store import environments as environment_store
 from danlu.store import jobs as job_store
 from danlu.store import rules as rule_store
 from danlu.store import volumes as volume_store
 from danlu.store.errors import StoreError
 from danlu.store.rows import AttemptRow, JobRow
 from danlu.store.tx import Tx
-
-Write = Callable[[records.Op], Awaitable[None]]
 
 
 class Controller:
@@ -78,6 +77,7 @@ class Controller:
         self._place_volumes()
         context.rulebook.take_over(await context.store.read(rule_store.list_rules))
         self.rules_changed()
+        context.shares.take_over(await context.store.read(environment_store.every))
         rows, found, earlier = await context.store.read(_active)
         tries = {attempt.id: attempt for attempt in found}
         self._adopt(rows, tries, earlier)
@@ -181,8 +181,14 @@ class Controller:
         if job.attempt is not None:
             self.attempts.take_back(job)
 
-    async def stop(self, job: LiveJob, by: str, grace: float | None = None) -> None:
-        """Once acknowledged, the job will stop even if the server crashes."""
+    async def stop(
+        self, job: LiveJob, by: str, grace: float | None = None, write: Write | None = None
+    ) -> None:
+        """Once acknowledged, the job will stop even if the server crashes.
+
+        `write`: what commits the stop, together with more. It is not called if the job is over.
+        """
+        write = write or self.context.store.write
         while job.ending and job.id in self.context.jobs:
             # Its attempt is just ending; afterwards the job is gone or waiting for a retry.
             waiter = self.context.notifier.subscribe(job.id)
@@ -191,9 +197,9 @@ class Controller:
             return
         if job.waiting is not None:
             outcome = Outcome(Reason.STOPPED_BY_USER, {"detail": by})
-            await self._end_queued(job, outcome, by, self.context.store.write)
+            await self._end_queued(job, outcome, by, write)
             return
-        await self.attempts.stop(job, by, Reason.STOPPED_BY_USER, grace)
+        await self.attempts.stop(job, by, Reason.STOPPED_BY_USER, grace, write=write)
 
     async def hold(self, job: LiveJob, hold: bool, by: str) -> None:
         await self.context.store.write(records.held(job.row, hold, by, now()))

@@ -1,8 +1,9 @@
-"""Changes waiting jobs in place."""
+"""Changes waiting jobs in place, and the end of running ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from danlu.control import records
@@ -11,6 +12,7 @@ from danlu.control.controller import Controller
 from danlu.control.live_job import LiveJob, shapes_of
 from danlu.spec.edit import differences
 from danlu.spec.job import JobSpec
+from danlu.store.tx import Tx
 
 
 async def edit(controller: Controller, jobs: Sequence[tuple[LiveJob, JobSpec]], by: str) -> None:
@@ -41,3 +43,21 @@ async def edit(controller: Controller, jobs: Sequence[tuple[LiveJob, JobSpec]], 
             context.queue.refresh(job)
             context.notifier.post(job.id)
         context.wake.set()
+
+
+async def extend(
+    controller: Controller, job: LiveJob, time_limit: float | None, by: str, also: records.Op
+) -> None:
+    """Moves the end of a running job. `also` is written with it."""
+    context, spec = controller.context, replace(job.spec, time_limit=time_limit)
+    extended = records.extended(job.row, spec, by, now())
+
+    def op(tx: Tx) -> None:
+        extended(tx)
+        also(tx)
+
+    await context.store.write(op)
+    job.spec = spec
+    controller.attempts.limit_changed(job)
+    context.notifier.post(job.id)
+    context.wake.set()  # its end counts for those who wait for it

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from danlu.access import rules
 from danlu.access.principal import Principal
-from danlu.spec.refs import JobRef, parse_ref
+from danlu.spec.job import Kind
+from danlu.spec.refs import JobRef, environment_ref, parse_ref
 from danlu.store import attempts as attempt_store
+from danlu.store import environments as environment_store
 from danlu.store import jobs as job_store
-from danlu.store.rows import AttemptRow, JobRow
+from danlu.store.rows import AttemptRow, EnvironmentRow, JobRow
 from danlu.store.store import Store
 from danlu.store.tx import Tx
 
@@ -42,6 +44,24 @@ class Lookup:
             lambda tx: job_store.find_job(tx, None, ref.name, ref.number, ref.index, sight)
         )
 
+    async def environment(
+        self, text: str, who: Principal
+    ) -> tuple[EnvironmentRow, JobRow | None] | None:
+        """A visible environment and its latest job. Without an owner it means one's own."""
+        named = environment_ref(text)
+        if named is None:
+            return None
+        owner, name = named
+        return await self._store.read(lambda tx: _environment(tx, owner or who.name, name, who))
+
+    async def environments_of_others(self, text: str, who: Principal) -> list[EnvironmentRow]:
+        """Those shared with somebody, by a name without an owner."""
+        named = environment_ref(text)
+        if named is None or named[0] is not None:
+            return []
+        found = await self._store.read(lambda tx: environment_store.named(tx, named[1]))
+        return [row for row in found if who.name in row.shared]
+
     async def latest_attempt(self, row: JobRow) -> AttemptRow | None:
         if not row.attempt:
             return None
@@ -58,7 +78,43 @@ class Lookup:
         return await self._store.read(lambda tx: job_store.get_jobs(tx, ids))
 
 
+def _environment(
+    tx: Tx, owner: str, name: str, who: Principal
+) -> tuple[EnvironmentRow, JobRow | None] | None:
+    row = environment_store.find(tx, owner, name)
+    if row is None:
+        return None
+    job = job_store.get_job(tx, row.job_id) if row.job_id is not None else None
+    if job is not None and job.owner != owner:
+        job = None  # it was handed over to somebody else
+    group = row.request.get("group") if job is None else job.group
+    return (row, job) if rules.sees_job(who, owner, group, row.shared) else None
+
+
 def _find(tx: Tx, ref: JobRef, who: Principal) -> list[JobRow]:
+    return _seen(tx, ref, who) or [row for row in _named(tx, ref) if _is_shared(tx, row, who)]
+
+
+def _named(tx: Tx, ref: JobRef) -> list[JobRow]:
+    """What another person's reference names, whoever may see it."""
+    if ref.id is not None:
+        row = job_store.get_job(tx, ref.id)
+        return [row] if row is not None else []
+    if ref.seq is not None:
+        return job_store.numbered(tx, ref.seq, ref.index)
+    if ref.owner is None:
+        return []
+    return job_store.find_job(tx, ref.owner, ref.name, ref.number, ref.index)
+
+
+def _is_shared(tx: Tx, row: JobRow, who: Principal) -> bool:
+    if row.kind != Kind.ENVIRONMENT:
+        return False
+    found = environment_store.of_job(tx, row.id)
+    return found is not None and found.owner == row.owner and who.name in found.shared
+
+
+def _seen(tx: Tx, ref: JobRef, who: Principal) -> list[JobRow]:
     if ref.id is not None:
         row = job_store.get_job(tx, ref.id)
         return [row] if row is not None and rules.sees_job(who, row.owner, row.group) else []

@@ -212,6 +212,18 @@ def edited(jobs_: Sequence[tuple[JobRow, JobSpec, Mapping[str, Any]]], by: str, 
     return op
 
 
+def extended(row: JobRow, spec: JobSpec, by: str, at: float) -> Op:
+    """A running job with a later end."""
+    event = EventRow(row.id, at, "extended", by, {"time_limit": spec.time_limit})
+    values = to_values(spec)
+
+    def op(tx: Tx) -> None:
+        jobs.update_job(tx, row.id, spec=values)
+        events.append(tx, [event])
+
+    return op
+
+
 def submitted(
     rows: list[JobRow],
     by: str,

@@ -21,6 +21,7 @@ class Limits:
     secrets: int = 500
     request: int = 10_000  # jobs per request, including array elements
     jobs: int = 50_000  # that have not ended
+    environments: int = 100
     connections: int = 512  # open at once from one address
     free: int | None = (
         None  # bytes; below, new jobs are rejected. None: 5 % of the disk, up to 1 GiB

@@ -174,6 +174,16 @@ def _ended(event: EventRow, data: dict[str, Any]) -> Text:
     return describe(Reason(data["reason"]), data.get("detail") or {})
 
 
+def _extended(event: EventRow, data: dict[str, Any]) -> Text:
+    if data.get("time_limit") is None:
+        return Text(f"{event.actor} extended it", f"{event.actor} 延长了使用时间")
+    limit = _long(float(data["time_limit"]))
+    return Text(
+        f"{event.actor} extended its time limit to {limit.en}",
+        f"{event.actor} 把时间上限延长到 {limit.zh}",
+    )
+
+
 def _held(event: EventRow, data: dict[str, Any]) -> Text:
     return Text(f"Held by {event.actor}", f"{event.actor} 挂起")
 
@@ -260,4 +270,5 @@ _WORDS = {
     "handed_over": _handed_over,
     "queue_changed": _queue_changed,
     "disk_low": _disk_low,
+    "extended": _extended,
 }

@@ -83,17 +83,17 @@ class Answers:
 
     async def _watch(self, ask: Values) -> Values:
         """Tells the gateway when somebody who is inside loses access."""
-        asks, owner = _asker(ask), str(ask["owner"])
+        asks, owner, job = _asker(ask), str(ask["owner"]), str(ask["job_id"])
         key = asks.who.token_id
         self._inside[key] = asks
         if key not in self._leave and "job_id" in ask:
             self._leave[key] = self._doors.connected.enter(str(ask["job_id"]))
         if key not in self._watching:
-            self._watching[key] = asyncio.create_task(self._cut_off(asks, owner))
+            self._watching[key] = asyncio.create_task(self._cut_off(asks, owner, job))
         return {}
 
-    async def _cut_off(self, asks: Asker, owner: str) -> None:
-        await self._doors.barred(asks, owner)
+    async def _cut_off(self, asks: Asker, owner: str, job: str) -> None:
+        await self._doors.barred(asks, owner, job)
         with contextlib.suppress(Gone, Rejected):
             if self._peer is not None:
                 await self._peer.ask("cut", session=asks.who.token_id)

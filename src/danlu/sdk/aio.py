@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from danlu.sdk import model
 from danlu.sdk.async_calls import AsyncCalls
+from danlu.sdk.async_environments import AsyncEnvironments
 from danlu.sdk.async_people import AsyncPeople
 from danlu.sdk.async_scheduling import AsyncScheduling
 from danlu.sdk.async_wire import AsyncConnection, AsyncWire
@@ -187,6 +188,11 @@ class AsyncClient(AsyncCalls):
     def people(self) -> AsyncPeople:
         """Accounts, groups, tokens, invitations, the audit log."""
         return AsyncPeople(self)
+
+    @property
+    def environments(self) -> AsyncEnvironments:
+        """Environments to work in."""
+        return AsyncEnvironments(self)
 
     @property
     def scheduling(self) -> AsyncScheduling:

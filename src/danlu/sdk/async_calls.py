@@ -1,5 +1,5 @@
 # ruff: noqa: ASYNC109 - a timeout that goes along with the request
-"""The requests of `calls`, awaited. Made by `scripts/docs`: change `calls` instead."""
+"""The requests of `calls`, awaited. Made by `scripts/docs`: change that instead."""
 
 from __future__ import annotations
 

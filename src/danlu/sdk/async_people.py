@@ -1,5 +1,5 @@
 # ruff: noqa: ASYNC109 - a timeout that goes along with the request
-"""The requests of `people`, awaited. Made by `scripts/docs`: change `people` instead."""
+"""The requests of `people`, awaited. Made by `scripts/docs`: change that instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests of `scheduling`, awaited. Made by `scripts/docs`: change `scheduling` instead."""
+"""The requests of `scheduling`, awaited. Made by `scripts/docs`: change that instead."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from danlu.sdk import model
+    from danlu.sdk.environments import Environments
     from danlu.sdk.execution import Execution
     from danlu.sdk.logs import LogStream
     from danlu.sdk.people import People
@@ -249,6 +250,13 @@ class Client(Calls):
         from danlu.sdk.people import People
 
         return People(self)
+
+    @property
+    def environments(self) -> Environments:
+        """Environments to work in."""
+        from danlu.sdk.environments import Environments
+
+        return Environments(self)
 
     @property
     def scheduling(self) -> Scheduling:

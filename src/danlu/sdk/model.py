@@ -69,6 +69,11 @@ class Cause(TypedDict, total=False):
     numbers: dict[str, Any]
 
 
+class ChangedEnvironment(TypedDict, total=False):
+    environment: EnvironmentView
+    restarted: bool
+
+
 class Cluster(TypedDict, total=False):
     gpus: GpuCount
     lent: float
@@ -91,6 +96,11 @@ class Conversion(TypedDict, total=False):
 class ConvertedJob(TypedDict, total=False):
     native: dict[str, Any]
     yaml: str
+
+
+class CreatedEnvironment(TypedDict, total=False):
+    environment: EnvironmentView | None
+    preview: Preview | None
 
 
 class DiskWriter(TypedDict, total=False):
@@ -121,6 +131,25 @@ class EngineState(TypedDict, total=False):
     away_since: float | None
     problem: str
     unknown: int
+
+
+class EnvironmentList(TypedDict, total=False):
+    environments: list[EnvironmentView]
+
+
+class EnvironmentView(TypedDict, total=False):
+    id: str
+    owner: str
+    name: str
+    created_at: float
+    request: dict[str, Any]
+    saved_image: str | None
+    shared: list[str]
+    state: str
+    job: Job | None
+    doing_en: str
+    doing_zh: str
+    ends_at: float | None
 
 
 class Event(TypedDict, total=False):

@@ -11,7 +11,6 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from danlu.access import rules
 from danlu.access.errors import Clash, NotAllowed, NotThere, WrongPassword
 from danlu.access.gate import Gate
 from danlu.access.principal import Asker
@@ -142,9 +141,9 @@ class Doors:
                 raise
             return await self._tasks.find(asks, job, int(number))
 
-    async def barred(self, asks: Asker, owner: str) -> None:
+    async def barred(self, asks: Asker, owner: str, job_id: str) -> None:
         """Returns when somebody who is inside loses access."""
-        await self._gate.barred(asks.who, lambda now: rules.enters_job(now, owner))
+        await self._tasks.barred(asks, owner, job_id)
 
     async def left(self, asks: Asker) -> None:
         with contextlib.suppress(StoreError):  # it expires by itself

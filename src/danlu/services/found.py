@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from danlu.access import rules
@@ -13,7 +14,7 @@ from danlu.control.lookup import Lookup
 from danlu.services.names import Hide, Names, ended_for
 from danlu.spec.states import State
 from danlu.spec.text import Text
-from danlu.store.rows import JobRow
+from danlu.store.rows import EnvironmentRow, JobRow
 
 _BEFORE = frozenset({State.QUEUED, State.STARTING})
 
@@ -26,15 +27,26 @@ class Found:
 
     async def several(self, who: Principal, ref: str) -> list[JobRow]:
         """The visible jobs a reference names. Raises NotThere, Clash."""
-        rows = await self._lookup.jobs(ref, who)
+        rows = await self._lookup.jobs(ref, who) or await self._of_environment(who, ref)
         if not rows:
             raise await self._not_found(who, ref)
         hide = self._names.hidden_from(who)
         return [self.as_it_is(row, hide) for row in rows]
 
+    async def _of_environment(self, who: Principal, ref: str) -> list[JobRow]:
+        """The latest job of an environment, which is named like no job."""
+        found = await self._lookup.environment(ref, who)
+        if found is None:
+            return []
+        environment, job = found
+        if job is None:
+            raise not_started(environment.name)
+        return [job]
+
     async def _not_found(self, who: Principal, ref: str) -> NotThere | Clash:
         shown = ref.replace("~", "/")[:100]
-        others = await self._lookup.of_others(ref, who)
+        others: Sequence[JobRow | EnvironmentRow] = await self._lookup.of_others(ref, who)
+        others = others or await self._lookup.environments_of_others(ref, who)
         if not others:
             return NotThere(Text(f"job {shown}", f"任务 {shown}"))
         owners = list(dict.fromkeys(row.owner for row in others))
@@ -79,3 +91,14 @@ class Found:
         stopped = job.attempt is not None and job.attempt.stop is not None
         state = State.STOPPING if stopped else State.RUNNING
         return replace(row, state=state, started_at=job.row.started_at)
+
+
+def not_started(name: str) -> Clash:
+    """For an environment."""
+    return Clash(
+        "not_running",
+        Text(
+            f"{name} is not running; start it with danlu env start {name}",
+            f"{name} 没有在运行；用 danlu env start {name} 启动",
+        ),
+    )

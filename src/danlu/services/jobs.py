@@ -212,6 +212,9 @@ class Jobs:
     async def rerun(self, asks: Asker, ref: str) -> list[JobRow]:
         """Submits the job again under a new number; another user's job becomes one's own copy."""
         again = _once_more(await self._found.several(asks.who, ref))
+        most = self._controller.defaults.max_time_limit
+        if most is not None and again.time_limit is not None:
+            again = replace(again, time_limit=min(again.time_limit, most))  # it was extended
         if again.group is not None and not rules.submits_for(asks.who, again.group):
             again = replace(again, group=None)
         rows, _ = await self._submitter.submit([Submission(again)], asks.who, asks.address)

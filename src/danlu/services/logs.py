@@ -19,6 +19,7 @@ from danlu.services.found import Found
 from danlu.services.while_allowed import while_allowed
 from danlu.spec.codec import from_values
 from danlu.spec.text import Text
+from danlu.store.rows import JobRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,17 @@ class JobLogs:
             offset = await self._logs.tail_offset(wanted, part.tail)
         if follow:
             row = wanted.job
-            barred = self._gate.barred(who, lambda now: rules.sees_job(now, row.owner, row.group))
+            barred = self._gate.barred(who, lambda now: self._sees(now, row))
             pieces = while_allowed(self._logs.follow(wanted, offset), barred)
             if part.limit is not None:
                 pieces = _at_most(pieces, part.limit)
         else:
             pieces = self._logs.read(wanted, offset, part.limit)
         return Reading(pieces, offset, await self._logs.size(wanted))
+
+    def _sees(self, who: Principal, row: JobRow) -> bool:
+        shared = self._context.shares.of(row.id)
+        return rules.sees_job(who, row.owner, row.group, shared)
 
     async def search(self, who: Principal, ref: str, part: Part, search: Search) -> Lines:
         """Matching lines, and where to continue."""

@@ -33,6 +33,7 @@ from danlu.services.board import Board
 from danlu.services.cluster import Cluster
 from danlu.services.connected import Connected
 from danlu.services.doors import Doors
+from danlu.services.environments import Environments
 from danlu.services.export import Export, Networks
 from danlu.services.found import Found
 from danlu.services.jobs import Jobs
@@ -45,6 +46,7 @@ from danlu.services.names import Names
 from danlu.services.scheduling import QueuesAndQuotas
 from danlu.services.secrets import Secrets
 from danlu.services.server import Server
+from danlu.services.sharing import Sharing
 from danlu.services.stream import Stream
 from danlu.services.submitting import Submitting
 from danlu.services.tasks import Tasks
@@ -66,6 +68,8 @@ class Services:
     tickets: Tickets
     audit: Audit
     jobs: Jobs
+    environments: Environments
+    sharing: Sharing
     submitting: Submitting
     listing: Listing
     logs: JobLogs
@@ -104,6 +108,7 @@ def services(
     tasks, keys = Tasks(controller, found, gate, connected), SshKeys(context.store)
     logins = Logins(controller, submitter, connected)
     doors = Doors(gate, accounts.sign_in, keys, _at_home(context), tasks, logins, connected)
+    environments = Environments(controller, lookup, found, jobs, submitter, names)
     return Services(
         gate=gate,
         people=accounts.people,
@@ -117,6 +122,8 @@ def services(
         tickets=accounts.tickets,
         audit=Audit(context.store, gate),
         jobs=jobs,
+        environments=environments,
+        sharing=Sharing(context, lookup, environments, gate),
         submitting=Submitting(controller, submitter, names),
         listing=Listing(controller, found, names),
         logs=JobLogs(controller, found, Logs(context, lookup), gate),

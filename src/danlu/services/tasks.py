@@ -18,9 +18,11 @@ from danlu.control.controller import Controller
 from danlu.control.life import Stage
 from danlu.engines.api import Duplex, Engine, Keep, Run, TaskRef, Tty
 from danlu.services.connected import Connected
-from danlu.services.found import Found
+from danlu.services.found import Found, not_started
 from danlu.services.slots import Slot, Slots
 from danlu.services.terminals import Terminals
+from danlu.spec.job import Kind
+from danlu.spec.refs import environment_ref
 from danlu.spec.text import Text
 from danlu.store.errors import StoreError
 from danlu.store.rows import JobRow
@@ -44,7 +46,7 @@ class Entered:
     duplex: Duplex
     _gate: Gate
     _asks: Asker
-    _owner: str
+    _still: Callable[[Principal], bool]  # whether somebody may stay
     _noting: asyncio.Task[None] | None
     _slot: Slot
     _leave: Callable[[], None]
@@ -52,7 +54,7 @@ class Entered:
 
     def barred(self) -> Coroutine[Any, Any, None]:
         """Returns when the user loses access."""
-        return self._gate.barred(self._asks.who, lambda now: rules.enters_job(now, self._owner))
+        return self._gate.barred(self._asks.who, self._still)
 
     async def close(self, end_kept: bool = False) -> None:
         """`end_kept`: nobody will come back to a terminal that is kept."""
@@ -104,8 +106,8 @@ class Tasks:
         return entered
 
     def _stays(self, row: JobRow) -> Callable[[Principal], bool]:
-        jobs = self._context.jobs
-        return lambda now: row.id in jobs and rules.enters_job(now, row.owner)
+        jobs, may_enter = self._context.jobs, self._may_enter(row)
+        return lambda now: row.id in jobs and may_enter(now)
 
     async def find(
         self, asks: Asker, ref: str, task: int, wait: bool = False
@@ -115,6 +117,8 @@ class Tasks:
         try:
             place = await self._running(row.id, task, wait)
         except Clash as no:
+            if row.kind == Kind.ENVIRONMENT and row.state.final and environment_ref(ref):
+                raise not_started(row.name) from no
             raise Clash(
                 no.code,
                 Text(
@@ -123,6 +127,13 @@ class Tasks:
                 ),
             ) from no
         return row, place, self._engine(row.id)
+
+    async def barred(self, asks: Asker, owner: str, job_id: str) -> None:
+        """Returns when somebody who is inside loses access."""
+        shares = self._context.shares
+        await self._gate.barred(
+            asks.who, lambda now: rules.enters_job(now, owner, shares.of(job_id))
+        )
 
     async def note_entered(self, asks: Asker, ref: str, task: int, words: str) -> None:
         await self._note(asks, ref, "job.entered", task, words)
@@ -139,7 +150,7 @@ class Tasks:
     ) -> Entered:
         noting = asyncio.create_task(self._note(asks, row.ref, act, task, words))
         leave = self._connected.enter(row.id)
-        return Entered(duplex, self._gate, asks, row.owner, noting, slot, leave)
+        return Entered(duplex, self._gate, asks, self._may_enter(row), noting, slot, leave)
 
     async def _note(self, asks: Asker, ref: str, act: str | None, task: int, words: str) -> None:
         if act is None:
@@ -153,7 +164,7 @@ class Tasks:
 
     async def _enterable(self, asks: Asker, ref: str) -> JobRow:
         row = await self._found.one(asks.who, ref)
-        if not rules.enters_job(asks.who, row.owner):
+        if not self._may_enter(row)(asks.who):
             raise NotAllowed(
                 Text(
                     f"Only {row.owner} or an admin may do this",
@@ -161,6 +172,10 @@ class Tasks:
                 ),
             )
         return row
+
+    def _may_enter(self, row: JobRow) -> Callable[[Principal], bool]:
+        shares = self._context.shares
+        return lambda who: rules.enters_job(who, row.owner, shares.of(row.id))
 
     def _engine(self, job_id: str) -> Engine:
         job = self._context.jobs.get(job_id)

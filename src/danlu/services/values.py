@@ -14,6 +14,7 @@ from danlu.store.listing import SORTS
 from danlu.store.rows import (
     AttemptRow,
     AuditRow,
+    EnvironmentRow,
     EventRow,
     InviteRow,
     JobRow,
@@ -29,6 +30,7 @@ __all__ = [
     "AttemptRow",
     "AuditRow",
     "Count",
+    "EnvironmentRow",
     "EventRow",
     "Happening",
     "InviteRow",

@@ -160,7 +160,7 @@ class WebDoors:
     async def ended(self, way: WebWay) -> None:
         """Returns when somebody loses access, or the attempt they are in is over."""
         ends = {
-            asyncio.ensure_future(self._doors.barred(way.asks, way.owner)),
+            asyncio.ensure_future(self._doors.barred(way.asks, way.owner, way.job_id)),
             asyncio.ensure_future(self._attempt_over(way)),
         }
         try:

@@ -31,6 +31,9 @@ SINGLE_ROLE = "main"
 
 QUEUE = "default"
 GRACE = 10.0
+ENVIRONMENT = Command(RunAs.SHELL, ("sleep infinity",))
+"""What an environment runs that names no command."""
+
 MOST_ROLES = 100
 
 SHARED_KEYS = frozenset({"image", "env", "secrets", "mounts", "workdir"})
@@ -275,6 +278,8 @@ class Completion:
             return request.command
         if request.script is not None:
             return Command(RunAs.SCRIPT, (request.script, *(request.args or ())))
+        if self.request.kind is Kind.ENVIRONMENT and not path:
+            return ENVIRONMENT
         # A misspelt or invalid command has been reported already.
         if not any(len(bad) == len(path) + 1 and bad[: len(path)] == path for bad in self.bad):
             self.add(

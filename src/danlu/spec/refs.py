@@ -34,6 +34,12 @@ _REF = re.compile(
 _SEQ = re.compile(r"([1-9][0-9]{0,17})(?:_([0-9]{1,9}))?", re.ASCII)
 
 
+LONGEST_ENVIRONMENT = 27
+_ENVIRONMENT = re.compile(
+    rf"(?:([A-Za-z0-9_][A-Za-z0-9_.@-]{{0,63}})[/~])?([A-Za-z0-9_]{{1,{LONGEST_ENVIRONMENT}}})"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class JobRef:
     """A job by its id, by its global number, or by owner (None: the caller), name, number and array
@@ -85,6 +91,15 @@ def parse_ref(text: str) -> JobRef:
         )
     owner, name, number, index = match.groups()
     return JobRef(owner, name, int(number), None if index is None else int(index))
+
+
+def environment_ref(text: str) -> tuple[str | None, str] | None:
+    """Owner (None: the caller) and name of an environment; None: it is not such a name."""
+    match = _ENVIRONMENT.fullmatch(text.strip())
+    # Digits alone are the number of a job.
+    if match is None or not any(letter.isalpha() for letter in match[2]):
+        return None
+    return match[1], match[2]
 
 
 _RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})(?::([1-9][0-9]{0,8}))?", re.ASCII)

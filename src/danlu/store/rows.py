@@ -206,6 +206,22 @@ class DoorTokenRow:
 
 
 @dataclass(slots=True)
+class EnvironmentRow:
+    id: str
+    owner: str
+    name: str
+    created_at: float
+    request: dict[str, Any]  # keys of a native job file, without name and command
+    shared: list[str] = field(default_factory=list)  # names of those who may enter it, too
+    job_id: str | None = None  # its latest job
+    saved_image: str | None = None  # what it starts from instead of the image in `request`
+
+    @property
+    def ref(self) -> str:
+        return f"{self.owner}/{self.name}"
+
+
+@dataclass(slots=True)
 class TokenRow:
     id: str
     user_id: str

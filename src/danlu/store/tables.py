@@ -286,6 +286,22 @@ ssh_keys = Table(
     Index("ssh_keys_owner", "owner"),
 )
 
+# What people keep and start again; what runs of it is a job.
+environments = Table(
+    "environments",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("shared", Text, nullable=False),
+    Column("job_id", Text),
+    Column("saved_image", Text),
+    UniqueConstraint("owner", "name", name="environments_name"),
+    Index("environments_job", "job_id"),
+)
+
 # Volumes declared by command; those in danlu.toml are not stored here.
 volumes = Table(
     "volumes",

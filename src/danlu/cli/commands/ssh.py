@@ -90,6 +90,9 @@ def _names(session: Session, door: _Door, words: list[str]) -> list[str]:
         name = door.short(job["ref"])
         names.append(name)
         names += [f"{name}.{n}" for n in range(1, min(job.get("task_count") or 1, _MOST_TASKS))]
+    for each in session.client.environments.all():
+        if each["state"] == "running":
+            names.append(door.short(f"{each['owner']}/{each['name']}"))
     return names
 
 

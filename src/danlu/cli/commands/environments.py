@@ -1,0 +1,206 @@
+"""`danlu env`: places to work in, which are kept under a name and started again."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from danlu.cli import codes
+from danlu.cli.asking import make_sure
+from danlu.cli.failure import explain
+from danlu.cli.formats import clock, duration
+from danlu.cli.jobflags import job_keys
+from danlu.cli.options import UsageError, misused
+from danlu.cli.submission import patience, send
+from danlu.cli.table import printable, write_table
+from danlu.cli.texts import pick, t
+from danlu.sdk.errors import ApiError
+from danlu.sdk.ids import uuid7
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from danlu.cli.options import Args
+    from danlu.cli.session import Session
+    from danlu.sdk import model
+
+_NONE = "none"
+_WAITS = ("queued", "starting")
+_HEADS = ("name", "state", "image", "gpus", "left", "shared")
+
+
+def env(session: Session, args: Args) -> int:
+    verb, *names = args.words
+    ours = session.client.environments
+    if verb == "list" and not names:
+        return _list(session, args)
+    if verb == "extend" and len(names) in (1, 2):
+        found = ours.extend(names[0], *names[1:])
+        return _told(session, [found])
+    if verb in ("share", "unshare") and len(names) > 1:
+        return _share(session, verb, names[0], names[1:])
+    several = {"start": ours.start, "stop": ours.stop, "delete": ours.delete}
+    if verb in several and names:
+        return _each(session, args, several[verb])
+    single = {"create": _create, "show": _show, "change": _change}
+    if verb not in single or len(names) != 1:
+        raise misused(args)
+    return single[verb](session, args, names[0])
+
+
+def _create(session: Session, args: Args, name: str) -> int:
+    ours, keys = session.client.environments, job_keys(args)
+    if args.flag("dry-run"):
+        found = ours.create(name, dry_run=True, **keys)
+        if session.json:
+            return session.print_json(found)
+        from danlu.cli.commands.looking import write_why
+
+        preview = found["preview"]
+        assert preview is not None
+        sys.stdout.write(f"{name}: ")
+        write_why(preview["why"])
+        return codes.OK
+    keys |= {"id": uuid7(), "start": not args.flag("no-start")}
+    made = send(lambda: ours.create(name, **keys), patience(args), repeatable=True)
+    return _told(session, [made["environment"]])
+
+
+def _show(session: Session, args: Args, name: str) -> int:
+    found = session.client.environments.show(name)
+    if session.json:
+        return session.print_json(found)
+    job = found["job"]
+    lines = [
+        ("name", found["name"]),
+        ("owner", found["owner"]),
+        ("state", t(f"state.{found['state']}")),
+        ("doing", str(pick(found, "doing") or "")),
+        ("job", job["ref"] if job else ""),
+        ("reason", str(pick(job, "reason") or "") if job else ""),
+        ("nodes", ", ".join(job["nodes"]) if job else ""),
+        ("image", found["saved_image"] or ""),
+        *((key, _words(value)) for key, value in _asked(found).items()),
+        ("ends", clock(found["ends_at"]) if found["ends_at"] else ""),
+        ("shared", ", ".join(found["shared"])),
+    ]
+    from danlu.cli.table import width
+
+    shown = [(_label(name), value) for name, value in lines if value]
+    room = max(width(label) for label, _ in shown)
+    for label, value in shown:
+        sys.stdout.write(f"{label}{' ' * (room - width(label))}  {printable(value)}\n")
+    return codes.OK
+
+
+def _change(session: Session, args: Args, name: str) -> int:
+    ours = session.client.environments
+    keys: dict[str, Any] = {
+        key: None if value == _NONE else value for key, value in job_keys(args).items()
+    }
+    if not keys:
+        raise UsageError("env.nothing", "env")
+    try:
+        found = ours.change(name, **keys)
+    except ApiError as no:
+        if no.code != "restart_needed":
+            raise
+        make_sure(args, "sure.restart", name=name)
+        found = ours.change(name, restart=True, **keys)
+    if session.json:
+        return session.print_json(found)
+    if found["restarted"]:
+        sys.stdout.write(t("env.restarted", name=name) + "\n")
+    return _told(session, [found["environment"]])
+
+
+def _each(session: Session, args: Args, act: Callable[[str], model.EnvironmentView]) -> int:
+    """Applies the action to every one; a failure does not stop the rest."""
+    verb, *names = args.words
+    if verb == "delete":
+        make_sure(args, "sure.env", name=", ".join(names))
+    done: list[model.EnvironmentView] = []
+    code = codes.OK
+    for name in names:
+        try:
+            done.append(act(name))
+        except ApiError as error:
+            code = max(code, explain(error))
+    if verb != "delete" or session.json:
+        return max(code, _told(session, done))
+    for each in done:
+        sys.stdout.write(t("env.deleted", name=each["name"]) + "\n")
+    return code
+
+
+def _share(session: Session, verb: str, name: str, people: list[str]) -> int:
+    ours = session.client.environments
+    act = ours.share if verb == "share" else ours.unshare
+    found = [act(name, person) for person in people][-1]
+    if session.json:
+        return session.print_json({"environments": [found]})
+    key = "env.shared" if found["shared"] else "env.not_shared"
+    sys.stdout.write(t(key, name=name, people=", ".join(found["shared"])) + "\n")
+    return codes.OK
+
+
+def _told(session: Session, found: list[model.EnvironmentView]) -> int:
+    if session.json:
+        return session.print_json({"environments": found})
+    for each in found:
+        state = each["state"]
+        key = "waits" if state in _WAITS else state
+        words = {"name": each["name"], "state": t(f"state.{state}")}
+        sys.stdout.write(t(f"env.is_{key}", **words) + "\n")
+    return codes.OK
+
+
+def _list(session: Session, args: Args) -> int:
+    found = session.client.environments.all(everybody=args.flag("all"))
+    if session.json:
+        return session.print_json({"environments": found})
+    if not found:
+        sys.stdout.write(t("env.none") + "\n")
+        return codes.OK
+    me = session.client.whoami()["user"]
+    write_table(
+        [t(f"env.head_{head}") for head in _HEADS],
+        [_row(each, me) for each in found],
+        state=1,
+        states=[each["state"] for each in found],
+    )
+    return codes.OK
+
+
+def _row(found: model.EnvironmentView, me: str) -> list[str]:
+    mine = found["owner"] == me
+    gpus, ends = _asked(found).get("gpus") or 0, found["ends_at"]
+    return [
+        found["name"] if mine else f"{found['owner']}/{found['name']}",
+        t(f"state.{found['state']}"),
+        found["saved_image"] or _asked(found).get("image") or "-",
+        _words(gpus),
+        duration(ends - time.time()) if ends else "-",
+        ", ".join(found["shared"]) or "-",
+    ]
+
+
+def _asked(found: model.EnvironmentView) -> dict[str, Any]:
+    return found["request"]
+
+
+def _label(name: str) -> str:
+    """Keys of a job file are the same in every language."""
+    from danlu.cli.texts_environments import ENVIRONMENTS
+
+    return t(f"env.field_{name}") if f"env.field_{name}" in ENVIRONMENTS else name
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_words(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(_words(each) for each in value)
+    return str(value)

@@ -1,0 +1,65 @@
+"""Messages of `danlu env`: (en, zh). Loaded on demand."""
+
+ENVIRONMENTS: dict[str, tuple[str, str]] = {
+    "env.deleted": (
+        "{name} deleted; files in your folders stay",
+        "{name} 已删除；你目录中的文件保留",
+    ),
+    "env.field_doing": ("Doing", "进展"),
+    "env.field_ends": ("Ends", "到期"),
+    "env.field_job": ("Job", "任务"),
+    "env.field_name": ("Name", "名称"),
+    "env.field_nodes": ("Nodes", "节点"),
+    "env.field_owner": ("Owner", "所有者"),
+    "env.field_reason": ("Reason", "原因"),
+    "env.field_shared": ("Shared with", "共享给"),
+    "env.field_state": ("State", "状态"),
+    "env.head_gpus": ("GPUS", "显卡"),
+    "env.head_image": ("IMAGE", "镜像"),
+    "env.head_left": ("LEFT", "剩余"),
+    "env.head_name": ("NAME", "名称"),
+    "env.head_shared": ("SHARED WITH", "共享给"),
+    "env.head_state": ("STATE", "状态"),
+    "env.is_running": (
+        "{name} is {state}; danlu ssh {name} enters it",
+        "{name}：{state}；danlu ssh {name} 进入",
+    ),
+    "env.is_stopped": (
+        "{name} is {state}; danlu env start {name} starts it again",
+        "{name}：{state}；danlu env start {name} 再次启动",
+    ),
+    "env.is_stopping": ("{name} is {state}", "{name}：{state}"),
+    "env.is_waits": (
+        "{name} is {state}; danlu why {name} says what it waits for",
+        "{name}：{state}；danlu why {name} 说明在等什么",
+    ),
+    "env.none": (
+        "No environments; danlu env create NAME makes one",
+        "没有环境；danlu env create 名称 创建一个",
+    ),
+    "env.nothing": (
+        "Nothing to change: give at least one option, e.g. danlu env change dev -g 0",
+        "没有要修改的内容：请至少给出一个选项，例如 danlu env change dev -g 0",
+    ),
+    "env.not_shared": ("{name} is shared with nobody", "{name} 没有共享给任何人"),
+    "env.shared": (
+        "{name} is shared with {people}",
+        "{name} 已共享给 {people}",
+    ),
+    "env.restarted": (
+        "{name} was stopped and starts again with the change; files in your folders stay, running "
+        "programs and changes to the container outside your folders do not",
+        "{name} 已停止，并按修改后的设置重新启动；你目录中的文件保留，正在运行的程序、以及容器中"
+        "你的目录以外的改动不保留",
+    ),
+    "sure.env": (
+        "Delete {name}? What runs in it is stopped; files in your folders stay.",
+        "确定删除 {name}？其中运行的程序会停止；你目录中的文件保留。",
+    ),
+    "sure.restart": (
+        "{name} has to be stopped and started again for this. Files in your folders stay; running "
+        "programs, and changes to the container outside your folders, do not. Restart it?",
+        "此修改需要停止并重新启动 {name}。你目录中的文件保留；正在运行的程序、以及容器中你的目录"
+        "以外的改动不保留。确定重启？",
+    ),
+}
