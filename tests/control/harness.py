@@ -43,6 +43,7 @@ class Harness:
         self.data = folder / "data"
         self.data.mkdir(mode=0o700, exist_ok=True)
         self._make = make
+        self.more: dict[str, Any] = {}  # settings
 
     async def open(self) -> None:
         self.store = Store.open(f"sqlite:///{self.data / 'danlu.db'}")
@@ -55,6 +56,7 @@ class Harness:
             sweep_every=0.3,
             engine_patience=5.0,
             away_after=0.3,
+            **self.more,
         )
         self.controller = Controller(Context(self.store, Engines([self.engine]), settings))
         self.lookup = Lookup(self.store)

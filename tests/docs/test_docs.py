@@ -50,6 +50,7 @@ TABLES = (
     "groups",
     "volumes",
     "defaults",
+    "environments",
     "scheduler",
     "queues",
     "quotas",
@@ -214,6 +215,7 @@ def known_keys(tmp_path: Path) -> set[str]:
         "users.NAME": "[users.x]\nuid = 5000",
         "groups.NAME": "[groups.x]\ngid = 5000",
         "defaults": "[defaults]",
+        "environments": "[environments]",
         "scheduler": "[scheduler]",
         "queues.NAME": "[queues.x]",
         "quotas.users.NAME": "[quotas.users.x]",
@@ -262,8 +264,8 @@ def test_the_complete_example_sets_every_key_that_has_an_effect(
 def test_the_defaults_shown_are_those_of_the_code(guide: Page) -> None:
     rows = guide.rows()
     for entry in fields(Defaults):
-        if entry.name.startswith("node_"):
-            continue  # learned from the nodes
+        if entry.name.startswith(("node_", "environment")):
+            continue  # learned from the nodes, or of a table of its own
         shown, value = rows[f"defaults.{entry.name}"][1], getattr(DEFAULTS, entry.name)
         if value is None:
             assert shown in ("none", "无"), entry.name

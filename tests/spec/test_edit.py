@@ -72,7 +72,7 @@ def test_roles_are_changed_by_name() -> None:
         (JOB, {"cpus": -1}, "cpus"),
         (JOB, {"priority": 1001}, "priority"),
         (JOB, {"roles": {"main": {"gpus": 1}}}, "roles"),
-        (GANG, {"gpus": 1}, "what can: queue, priority, time_limit, nodes, preemptible, roles"),
+        (GANG, {"gpus": 1}, "time_limit, idle_limit, nodes, preemptible, roles"),
         (GANG, {"roles": {"chief": {"gpus": 1}}}, "is not a role of the job: ps, worker"),
         (GANG, {"roles": {"ps": {"env": {}}}}, "cannot be changed"),
         (GANG, {"roles": {"ps": 1}}, "must be a mapping"),

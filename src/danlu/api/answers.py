@@ -101,6 +101,11 @@ class JobDetail(Job):
     attempts: list[Attempt]
     doing_en: str = Field("", description="what is being done for it, e.g. the progress of a pull")
     doing_zh: str = ""
+    idle_stop_at: float | None = Field(
+        None,
+        description="when it is stopped for its idle limit, if nobody uses it; null: in use, or "
+        "without one",
+    )
 
 
 class JobList(BaseModel):

@@ -50,6 +50,12 @@ class EnvironmentView(BaseModel):
     doing_en: str = Field(description="what is being done for it, e.g. the progress of a pull")
     doing_zh: str
     ends_at: float | None = Field(description="when it reaches its time limit; null: none")
+    idle_since: float | None = Field(
+        description="not used since then; null: in use, or without an idle limit"
+    )
+    idle_stop_at: float | None = Field(
+        description="when it is stopped for its idle limit, if nobody uses it; null: in use"
+    )
 
 
 class EnvironmentList(BaseModel):
@@ -75,6 +81,11 @@ class EnvironmentKeys(BaseModel):
     group: str | None = None
     priority: int | None = Field(None, description="-1000 to 1000; higher goes first")
     time_limit: int | float | str | None = Field(None, examples=["8h"])
+    idle_limit: int | float | str | None = Field(
+        None,
+        description="time without use after which it is stopped; 0: never",
+        examples=["2h"],
+    )
     nodes: list[str] | dict[str, Any] | None = Field(None, examples=[["n1"]])
     grace: int | float | str | None = Field(None, examples=["10s"])
     log_cap: int | str | None = Field(None, examples=["1G"])
@@ -208,7 +219,7 @@ class ExtendOrder(BaseModel):
 async def extend(
     name: Name, our: Our, asks: Asks, order: Annotated[ExtendOrder | None, Body()] = None
 ) -> Values:
-    """Moves the end of a running environment."""
+    """Moves the end of a running environment, which also counts as used now."""
     by = None if order is None else order.by
     return environment_view(await our.environments.extend(asks, name, by))
 
@@ -228,4 +239,6 @@ def environment_view(found: Environment) -> Values:
         "job": None if job is None else job_view(job, found.attempt, found.unknown_since),
         **found.doing.values("doing"),
         "ends_at": found.ends_at,
+        "idle_since": found.idle_since,
+        "idle_stop_at": found.idle_stop_at,
     }

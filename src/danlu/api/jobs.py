@@ -79,6 +79,7 @@ async def show(ref: str, our: Our, who: Who) -> Values:
     view["tasks"] = task_views(found.spec, latest)
     view["attempts"] = [attempt_view(attempt) for attempt in found.attempts]
     view.update(found.doing.values("doing"))
+    view["idle_stop_at"] = found.idle_stop_at
     return view
 
 
@@ -172,6 +173,7 @@ class JobChanges(BaseModel):
     memory: int | str | None = Field(None, examples=["16G"])
     count: int | None = Field(None, description="number of tasks")
     time_limit: int | float | str | None = Field(None, examples=["2h"])
+    idle_limit: int | float | str | None = Field(None, examples=["2h"])
     queue: str | None = None
     priority: int | None = Field(None, description="-1000 to 1000; higher goes first")
     nodes: dict[str, Any] | None = None

@@ -24,6 +24,7 @@ class Queue(BaseModel):
     name: str = Field(examples=["vision"])
     engine: str = Field(description="the engine that runs its jobs", examples=["local"])
     nodes: list[str] = Field(description="its nodes; empty: all of its engine")
+    kinds: list[str] = Field(description="the kinds of jobs it takes; empty: all")
     order: str = Field(description="order of waiting jobs")
     place: str = Field(description="where")
     backfill: bool
@@ -52,6 +53,9 @@ class QueueRules(BaseModel):
 
     engine: Word | None = Field(None, examples=["local"])
     nodes: Annotated[list[Word], Field(min_length=1, max_length=10_000)] | None = None
+    kinds: Annotated[list[Word], Field(min_length=1, max_length=10)] | None = Field(
+        None, examples=[["environment"]]
+    )
     order: Word | None = Field(None, examples=["fair"])
     place: Word | None = Field(None, examples=["tight"])
     backfill: bool | None = None
@@ -107,6 +111,7 @@ def _view(queue: QueueState) -> Values:
         "name": queue.name,
         "engine": queue.engine,
         "nodes": sorted(rules.nodes or ()),
+        "kinds": sorted(rules.kinds),
         "order": rules.order,
         "place": rules.place,
         "backfill": rules.backfill,

@@ -17,7 +17,9 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
         "  danlu env start dev\n"
         "change takes effect at the next start; a running environment is stopped and started again "
         "for it, after asking. none resets an option to its default. extend without a time gives "
-        "the usual time again, from now on. Those it is shared with may enter it as you do, but "
+        "the usual time again, from now on. With an idle limit, an environment that nobody uses "
+        "is stopped after a warning. "
+        "Those it is shared with may enter it as you do, but "
         "not stop, change or delete it; unshare cuts them off at once. Another person's "
         "environment is OWNER/NAME.",
         "环境以名称保存：字母、数字和下划线，最多 27 个字符。每次启动都提交一个任务，"
@@ -30,13 +32,18 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
         "  danlu env stop dev\n"
         "  danlu env start dev\n"
         "change 在下次启动时生效；运行中的环境需要停止并重新启动，会先询问。none 恢复选项的默认值。"
-        "extend 不写时间时，从现在起再给一次通常的时间。共享给的人可以像你一样进入，但不能停止、"
+        "extend 不写时间时，从现在起再给一次通常的时间。"
+        "设置了闲置上限的环境无人使用时，会先提醒再停止。共享给的人可以像你一样进入，但不能停止、"
         "修改或删除；unshare 立即切断。别人的环境写作 所有者/名称。",
     ),
     "opt.env.all": ("of everybody whose environments you may see", "列出你可以看到的所有人的环境"),
     "opt.env.dry-run": (
         "create nothing; show when it would start, and why not now",
         "不创建；说明何时能启动、为何不能马上启动",
+    ),
+    "opt.idle": (
+        "stop it after this long without use, such as 2h; 0: never",
+        "闲置多久后停止，如 2h；0 表示不停止",
     ),
     "opt.no-start": ("create it without starting it", "只创建，不启动"),
 }

@@ -112,6 +112,10 @@ SCHEDULING: dict[str, tuple[str, str]] = {
         "the engine that runs its jobs ([engines.NAME] in danlu.toml)",
         "运行其任务的引擎（danlu.toml 中的 [engines.名称]）",
     ),
+    "opt.queue.kind": (
+        "take only jobs of this kind (may be repeated; none: all kinds)",
+        "只接受此类任务（可重复；none 表示所有类型）",
+    ),
     "opt.queue.node": ("a node of the queue (repeatable)", "它的节点；可重复"),
     "opt.queue.all-nodes": ("all nodes", "所有节点"),
     "opt.order": (

@@ -22,6 +22,7 @@ PLAIN = {
     "image": "image",
     "array": "array",
     "time": "time_limit",
+    "idle": "idle_limit",
     "grace": "grace",
     "log-cap": "log_cap",
 }

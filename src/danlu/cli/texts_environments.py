@@ -14,6 +14,11 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
     "env.field_reason": ("Reason", "原因"),
     "env.field_shared": ("Shared with", "共享给"),
     "env.field_state": ("State", "状态"),
+    "env.field_idle": ("Idle", "闲置"),
+    "env.idle": (
+        "not used; stops in {time} unless somebody uses it",
+        "闲置；若无人使用，{time} 后停止",
+    ),
     "env.head_gpus": ("GPUS", "显卡"),
     "env.head_image": ("IMAGE", "镜像"),
     "env.head_left": ("LEFT", "剩余"),

@@ -80,6 +80,7 @@ SCHEDULING: dict[str, tuple[str, str]] = {
     "queue.weight": ("weight {n}", "权重 {n}"),
     "queue.is_reclaim": ("reclaims", "收回借出"),
     "queue.max_wait": ("at most {time}", "最多等 {time}"),
+    "queue.kinds": ("only {kinds}", "仅限 {kinds}"),
     "queue.merged": (
         "{name} and its {count} {count:job|jobs} are now part of {into}; its name keeps working",
         "{name} 已并入 {into}，其中 {count} 个任务也一并移入；原名称仍可使用",

@@ -278,11 +278,11 @@ class Attempts:
         job.limit_timer = loop.call_later(left, self._limit_reached, job, attempt, limit)
 
     def limit_changed(self, job: LiveJob) -> None:
-        if job.limit_timer is None:
-            return  # it is not running
-        job.limit_timer.cancel()
-        job.limit_timer = None
-        self._arm_limit(job)
+        if job.limit_timer is not None:
+            job.limit_timer.cancel()
+            job.limit_timer = None
+        if job.attempt is not None and job.stage is Stage.RUNNING:
+            self._arm_limit(job)
 
     def _limit_reached(self, job: LiveJob, attempt: AttemptRow, limit: float) -> None:
         if job.attempt is not attempt or job.ending or attempt.stop is not None:

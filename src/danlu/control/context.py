@@ -18,6 +18,7 @@ from danlu.control.ledger import Ledger
 from danlu.control.live_job import LiveJob
 from danlu.control.live_jobs import LiveJobs
 from danlu.control.notifier import Notifier
+from danlu.control.presence import Kernels, Presence
 from danlu.control.queue import Queue
 from danlu.control.rulebook import Rulebook
 from danlu.control.settings import Settings
@@ -56,6 +57,8 @@ class Context:
     on_started: Callable[[LiveJob], None] = lambda job: None
     disks: DiskWatch = field(init=False)
     identities: Identities = field(init=False)
+    presence: Presence = field(default_factory=Presence)
+    kernels: Kernels | None = None  # None: nobody knows of any
     shares: Shares = field(default_factory=Shares)
     rulebook: Rulebook = field(init=False)
     volumes: Volumes = field(init=False)

@@ -20,6 +20,7 @@ from danlu.control.context import Context, now
 from danlu.control.dependencies import Dependencies
 from danlu.control.disk_writers import DiskWriters
 from danlu.control.engine_watch import EngineWatch
+from danlu.control.idle import IdleWatch
 from danlu.control.learning import REMEMBERED
 from danlu.control.life import Stage
 from danlu.control.live_job import LiveJob, activate, shapes_of
@@ -51,6 +52,7 @@ class Controller:
         self.planner = Planner(context)
         self._background = Background(context.deposed)
         self.attempts = Attempts(context, self._background, self._gone)
+        self.idle = IdleWatch(context, self.attempts)
         self.reclaiming = Reclaiming(context, self.attempts, self._background)
         self.dependencies = Dependencies(context, self._background, self._give_up)
         context.on_started = self.dependencies.changed
@@ -88,6 +90,7 @@ class Controller:
         self._background.forever(context.sampler.run)
         self._background.forever(context.disks.run)
         self._background.forever(self.disk_writers.run)
+        self._background.forever(self.idle.run)
         for watch in self.watches:
             watch.follow()
         self._background.spawn(self._recall())

@@ -341,6 +341,8 @@ def _stopped(job: LiveJob, attempt: AttemptRow, code: int | None) -> Outcome:
     if stop.get("why") == Reason.TIME_LIMIT:
         limit = format_duration(job.spec.time_limit or 0)
         return Outcome(Reason.TIME_LIMIT, {"limit": limit}, code)
+    if stop.get("why") == Reason.IDLE:
+        return Outcome(Reason.IDLE, {"limit": format_duration(job.spec.idle_limit or 0)}, code)
     if stop.get("why") in (Reason.PREEMPTED, Reason.MOVED):
         return Outcome(Reason(stop["why"]), {"detail": stop.get("for", "")}, code)
     return Outcome(Reason.STOPPED_BY_USER, {"detail": stop.get("by", "")}, code)

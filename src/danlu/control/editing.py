@@ -1,9 +1,8 @@
-"""Changes waiting jobs in place, and the end of running ones."""
+"""Changes waiting jobs in place, and the limits of running ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from danlu.control import records
@@ -12,7 +11,6 @@ from danlu.control.controller import Controller
 from danlu.control.live_job import LiveJob, shapes_of
 from danlu.spec.edit import differences
 from danlu.spec.job import JobSpec
-from danlu.store.tx import Tx
 
 
 async def edit(controller: Controller, jobs: Sequence[tuple[LiveJob, JobSpec]], by: str) -> None:
@@ -45,19 +43,14 @@ async def edit(controller: Controller, jobs: Sequence[tuple[LiveJob, JobSpec]], 
         context.wake.set()
 
 
-async def extend(
-    controller: Controller, job: LiveJob, time_limit: float | None, by: str, also: records.Op
+async def set_limits(
+    controller: Controller, job: LiveJob, spec: JobSpec, write: records.Op
 ) -> None:
-    """Moves the end of a running job. `also` is written with it."""
-    context, spec = controller.context, replace(job.spec, time_limit=time_limit)
-    extended = records.extended(job.row, spec, by, now())
-
-    def op(tx: Tx) -> None:
-        extended(tx)
-        also(tx)
-
-    await context.store.write(op)
+    """Changes the time limit and the idle limit of a running job. It counts as used now."""
+    context = controller.context
+    await context.store.write(write)
     job.spec = spec
     controller.attempts.limit_changed(job)
+    controller.idle.used(job.id)
     context.notifier.post(job.id)
     context.wake.set()  # its end counts for those who wait for it

@@ -124,8 +124,9 @@ def _file_quota(quotas: Quotas, kind: str, name: str) -> Quota | None:
 
 def _queue(content: Mapping[str, Any], usual: QueuePolicy) -> QueuePolicy:
     changes = {key: value for key, value in content.items() if value is not None}
-    if "nodes" in changes:
-        changes["nodes"] = frozenset(changes["nodes"])
+    for key in ("nodes", "kinds"):
+        if key in changes:
+            changes[key] = frozenset(changes[key])
     return replace(usual, **changes)
 
 

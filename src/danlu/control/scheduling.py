@@ -16,6 +16,7 @@ from danlu.sched.api import DEFAULT_QUEUE, PREEMPT
 from danlu.sched.decide import ORDER_NAMES
 from danlu.sched.place.node_order import ORDERS as PLACE_NAMES
 from danlu.sched.quota_checks import contradiction
+from danlu.spec.job import Kind as JobKind
 from danlu.spec.text import Text, counted
 from danlu.store import events, groups, users
 from danlu.store import rules as rule_store
@@ -142,6 +143,9 @@ class Scheduling:
             value = changes.get(key)
             if value is not None and value not in known:
                 raise Unknown(key, Text("order", "顺序"), value, list(known))
+        for kind in changes.get("kinds") or ():
+            if kind not in tuple(JobKind):
+                raise Unknown("kinds", Text("kind of job", "任务类型"), kind, list(JobKind))
         if not {"engine", "nodes"} & set(changes):
             return
         context, name = self._context, self._engine(content.get("engine"))

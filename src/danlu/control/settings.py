@@ -43,6 +43,17 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
+class IdleSettings:
+    """When a job with an idle limit counts as used."""
+
+    warning: float = 600.0  # seconds before it is stopped
+    cpus: float = 0.1  # cores; with more, it is used
+    gpus: float = 0.0  # utilisation, 0 to 1; with more, it is used
+    connections: bool = True  # somebody is connected: terminal, SSH, web page
+    kernels: bool = True  # a notebook kernel is busy
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     files: FileSettings
     defaults: Defaults
@@ -57,4 +68,5 @@ class Settings:
     quotas: Quotas = field(default_factory=Quotas)
     limits: Limits = field(default_factory=Limits)
     login: Login = field(default_factory=Login)
+    idle: IdleSettings = field(default_factory=IdleSettings)
     names_by_group: bool = False  # members see no names of other groups' jobs

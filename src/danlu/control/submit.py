@@ -25,6 +25,7 @@ from danlu.sched.api import (
     Cause,
     CauseKind,
     Explanation,
+    Policy,
     Snapshot,
     TaskShape,
     Waiting,
@@ -405,9 +406,11 @@ class Submitter:
         ]
 
     def _queue(self, spec: JobSpec) -> list[Finding]:
-        known = sorted({DEFAULT_QUEUE, *self._controller.policy.queues})
+        policy = self._controller.policy
+        known = sorted({DEFAULT_QUEUE, *policy.queues})
         if spec.queue in known:
-            return []
+            kinds = policy.queue(spec.queue).kinds
+            return [] if not kinds or spec.kind in kinds else [_wrong_kind(spec, policy)]
         return [
             Finding(
                 ("queue",),
@@ -458,6 +461,23 @@ class Submitter:
             full = await context.disks.check(context.engine_for(queue))
             if full is not None:
                 raise StoreFull(full.message)
+
+
+def _wrong_kind(spec: JobSpec, policy: Policy) -> Finding:
+    kinds = sorted(policy.queue(spec.queue).kinds)
+    names = sorted({DEFAULT_QUEUE, *policy.queues})
+    others = [name for name in names if spec.kind in (policy.queue(name).kinds or {spec.kind})]
+    takes = ", ".join(kinds)
+    return Finding(
+        ("queue",),
+        spec.queue,
+        Text(
+            f"takes only jobs of kind {takes}, and this one is {spec.kind.value}; others: "
+            f"{', '.join(others) or 'none'}",
+            f"只接受 {takes} 类任务，而此任务为 {spec.kind.value}；其他队列："
+            f"{'、'.join(others) or '无'}",
+        ),
+    )
 
 
 def _count(requests: Sequence[Submission]) -> int:

@@ -111,6 +111,8 @@ def pull_words(progress: ImageProgress) -> Text:
 def _stop_requested(event: EventRow, data: dict[str, Any]) -> Text:
     if data.get("why") == Reason.TIME_LIMIT:
         return Text("Reached its time limit; stopping", "达到时间上限，正在停止")
+    if data.get("why") == Reason.IDLE:
+        return Text("Not used for as long as its idle limit; stopping", "闲置达到上限，正在停止")
     other = data.get("for", "")
     if data.get("why") == Reason.PREEMPTED:
         return Text(
@@ -172,6 +174,15 @@ def _requeued(event: EventRow, data: dict[str, Any]) -> Text:
 
 def _ended(event: EventRow, data: dict[str, Any]) -> Text:
     return describe(Reason(data["reason"]), data.get("detail") or {})
+
+
+def _idle(event: EventRow, data: dict[str, Any]) -> Text:
+    left = _long(max(0.0, float(data["since"]) + float(data["limit"]) - event.at))
+    limit = _long(float(data["limit"]))
+    return Text(
+        f"Not used: it is stopped in {left.en} unless somebody uses it (idle limit {limit.en})",
+        f"闲置：若无人使用，{left.zh}后停止（闲置上限 {limit.zh}）",
+    )
 
 
 def _extended(event: EventRow, data: dict[str, Any]) -> Text:
@@ -271,4 +282,5 @@ _WORDS = {
     "queue_changed": _queue_changed,
     "disk_low": _disk_low,
     "extended": _extended,
+    "idle": _idle,
 }

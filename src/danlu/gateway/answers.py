@@ -86,9 +86,8 @@ class Answers:
         asks, owner, job = _asker(ask), str(ask["owner"]), str(ask["job_id"])
         key = asks.who.token_id
         self._inside[key] = asks
-        if key not in self._leave and "job_id" in ask:
-            self._leave[key] = self._doors.connected.enter(str(ask["job_id"]))
         if key not in self._watching:
+            self._leave[key] = self._doors.present(job)
             self._watching[key] = asyncio.create_task(self._cut_off(asks, owner, job))
         return {}
 
@@ -101,10 +100,12 @@ class Answers:
     async def _left(self, ask: Values) -> Values:
         asks = _asker(ask)
         self._inside.pop(asks.who.token_id, None)
-        self._leave.pop(asks.who.token_id, lambda: None)()
         watching = self._watching.pop(asks.who.token_id, None)
         if watching is not None:
             watching.cancel()
+        leave = self._leave.pop(asks.who.token_id, None)
+        if leave is not None:
+            leave()
         await self._doors.left(asks)
         return {}
 

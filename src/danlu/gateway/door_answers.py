@@ -74,7 +74,11 @@ class DoorAnswers:
             task.cancel()
 
     async def _cut_off(self, digest: str, way: WebWay) -> None:
-        await self._doors.ended(way)
+        leave = self._doors.present(way.job_id)
+        try:
+            await self._doors.ended(way)
+        finally:
+            leave()
         await self._tell("door-cut", digest=digest)
 
     async def _close(self, id: str, job: str) -> None:

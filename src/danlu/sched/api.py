@@ -225,6 +225,7 @@ class QueuePolicy:
     order: str = "fifo"  # fifo, fair, short-first
     place: str = "learned"  # learned, tight, spread, server, gpu, person
     nodes: frozenset[str] | None = None  # None: all nodes
+    kinds: frozenset[str] = ANY  # of jobs that it takes; empty: all
     backfill: bool = True
     max_wait: float | None = None  # ageing: a job that waited this long goes first
     half_life: float = 7 * 86_400.0  # of past usage, for fair share

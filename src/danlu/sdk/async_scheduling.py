@@ -26,8 +26,9 @@ class AsyncScheduling:
         return answer
 
     async def set_queue(self, name: str, **values: Any) -> model.Queue:
-        """Creates or changes a queue: engine, nodes, order, place, backfill, max_wait, half_life,
-        lend, reclaim, consolidate, preempt, priority, weight. None resets a rule to the default.
+        """Creates or changes a queue: engine, nodes, kinds, order, place, backfill, max_wait,
+        half_life, lend, reclaim, consolidate, preempt, priority, weight. None resets a rule to the
+        default.
         """
         answer: model.Queue = await self._do("PUT", f"/queues/{segment(name)}", values)
         return answer

@@ -150,6 +150,8 @@ class EnvironmentView(TypedDict, total=False):
     doing_en: str
     doing_zh: str
     ends_at: float | None
+    idle_since: float | None
+    idle_stop_at: float | None
 
 
 class Event(TypedDict, total=False):
@@ -350,6 +352,7 @@ class JobDetail(TypedDict, total=False):
     attempts: list[Attempt]
     doing_en: str
     doing_zh: str
+    idle_stop_at: float | None
 
 
 class JobMetrics(TypedDict, total=False):
@@ -546,6 +549,7 @@ class Queue(TypedDict, total=False):
     name: str
     engine: str
     nodes: list[str]
+    kinds: list[str]
     order: str
     place: str
     backfill: bool

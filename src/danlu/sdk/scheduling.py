@@ -28,8 +28,9 @@ class Scheduling:
         return answer
 
     def set_queue(self, name: str, **values: Any) -> model.Queue:
-        """Creates or changes a queue: engine, nodes, order, place, backfill, max_wait, half_life,
-        lend, reclaim, consolidate, preempt, priority, weight. None resets a rule to the default.
+        """Creates or changes a queue: engine, nodes, kinds, order, place, backfill, max_wait,
+        half_life, lend, reclaim, consolidate, preempt, priority, weight. None resets a rule to the
+        default.
         """
         answer: model.Queue = self._do("PUT", f"/queues/{segment(name)}", values)
         return answer

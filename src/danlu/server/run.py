@@ -186,6 +186,7 @@ def _settings(config: ServerConfig, uids: Uids | None) -> Settings:
         quotas=config.quotas,
         limits=config.limits,
         login=config.login,
+        idle=config.idle,
         names_by_group=config.names == "group",
         metrics_size=config.metrics_size,
     )

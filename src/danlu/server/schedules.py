@@ -37,6 +37,7 @@ _QUEUE = (
     "order",
     "place",
     "nodes",
+    "kinds",
     *_FLAGS,
     *_TIMES,
     "preempt",
@@ -92,6 +93,11 @@ class Schedules(Values):
             changes["engine"] = self._text(f"{key}.engine", table["engine"])
         if "nodes" in table:
             changes["nodes"] = frozenset(self._texts(f"{key}.nodes", table["nodes"]))
+        if "kinds" in table:
+            kinds = self._texts(f"{key}.kinds", table["kinds"])
+            changes["kinds"] = frozenset(
+                self._one_of(f"{key}.kinds", kind, tuple(Kind)) for kind in kinds
+            )
         for name in _FLAGS:
             if name in table:
                 changes[name] = self._flag(f"{key}.{name}", table[name])

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from danlu.access.identities import Uids
 from danlu.access.signup import WAYS
-from danlu.control.settings import Limits, Login
+from danlu.control.settings import IdleSettings, Limits, Login
 from danlu.engines.local.config import NodeConfig, machine_cpus, machine_memory
 from danlu.files.settings import VolumeConfig
 from danlu.metrics.archive import LARGEST, SMALLEST
@@ -28,7 +28,7 @@ from danlu.server.schedules import KEYS as SCHEDULING
 from danlu.server.schedules import Schedules
 from danlu.server.values import ConfigError, Values
 from danlu.server.web_table import WEB_PORTS, PortRange, Web
-from danlu.spec.defaults import Defaults
+from danlu.spec.defaults import Defaults, EnvironmentDefaults
 from danlu.spec.fields import read_name
 from danlu.spec.text import Text
 from danlu.spec.units import format_size, parse_duration, parse_size
@@ -66,6 +66,8 @@ _SERVER = (
     "web_domain",
 )
 _NAMES = ("all", "group")
+_ENVIRONMENTS = ("queue", "time_limit", "idle_limit", "max_idle_limit")
+_IDLE = ("idle_warning", "idle_cpus", "idle_gpus", "idle_connections", "idle_kernels")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class ServerConfig:
     quotas: Quotas = field(default_factory=Quotas)
     limits: Limits = field(default_factory=Limits)
     login: Login = field(default_factory=Login)
+    idle: IdleSettings = field(default_factory=IdleSettings)
 
     @property
     def ssh_address(self) -> Address | None:
@@ -196,7 +199,7 @@ def _has_password(url: str) -> bool:
 class Reader(Values):
     def config(self, values: dict[str, Any]) -> ServerConfig:
         known = ("data", "server", "database", "metrics", "limits", "nodes", "volumes", "defaults")
-        people = ("uids", "users", "groups", "registries", "login")
+        people = ("environments", "uids", "users", "groups", "registries", "login")
         self._known("", values, (*known, *people, "engine", "engines", *SCHEDULING))
         server = self._table(values, "server", _SERVER)
         database = self._table(values, "database", ("url",))
@@ -231,7 +234,10 @@ class Reader(Values):
             engines=engines,
             volumes=volumes,
             uids=places.uids(values),
-            defaults=self._defaults(values.get("defaults", {})),
+            defaults=replace(
+                self._defaults(values.get("defaults", {})),
+                environment=self._environment_defaults(values),
+            ),
             identities=self._choice(
                 "engine.identities", values.get("engine", {}).get("identities", "auto")
             ),
@@ -240,6 +246,7 @@ class Reader(Values):
             ),
             sign_up=self._one_of("server.sign_up", server.get("sign_up", "request"), WAYS),
             names=self._one_of("server.names", server.get("names", "all"), _NAMES),
+            idle=self._idle(values),
             limits=self._limits(self._table(values, "limits", _LIMITS)),
             login=self._login(self._table(values, "login", _LOGIN)),
             proxies=self._proxies(server.get("proxies", [])),
@@ -423,7 +430,8 @@ class Reader(Values):
                 "defaults", values, Text("must be a [defaults] table", "请写 [defaults] 表")
             )
         # `node_*` come from the nodes, not from the file.
-        kinds = {e.name: str(e.type) for e in fields(Defaults) if not e.name.startswith("node_")}
+        own = [e for e in fields(Defaults) if not e.name.startswith(("node_", "environment"))]
+        kinds = {e.name: str(e.type) for e in own}
         self._known("defaults", values, tuple(kinds))
         changes: dict[str, Any] = {}
         for name, value in values.items():
@@ -436,6 +444,32 @@ class Reader(Values):
                 number = self._number(key, value)
                 changes[name] = int(number) if kinds[name].startswith("int") else number
         return replace(Defaults(), **changes)
+
+    def _environment_defaults(self, values: dict[str, Any]) -> EnvironmentDefaults:
+        table = self._table(values, "environments", (*_ENVIRONMENTS, *_IDLE))
+        changes: dict[str, Any] = {}
+        for name in _ENVIRONMENTS:
+            if name in table:
+                parse = read_name if name == "queue" else parse_duration
+                changes[name] = self._parsed(f"environments.{name}", table[name], parse)
+        return EnvironmentDefaults(**changes)
+
+    def _idle(self, values: dict[str, Any]) -> IdleSettings:
+        """When an environment counts as used."""
+        table = self._table(values, "environments", (*_ENVIRONMENTS, *_IDLE))
+        found: dict[str, Any] = {}
+        for name in _IDLE:
+            if name not in table:
+                continue
+            key, value = f"environments.{name}", table[name]
+            if name == "idle_warning":
+                value = self._parsed(key, value, parse_duration)
+            elif name in ("idle_cpus", "idle_gpus"):
+                value = self._number(key, value) if value != 0 else 0.0
+            else:
+                value = self._flag(key, value)
+            found[name.removeprefix("idle_")] = value
+        return IdleSettings(**found)
 
     def _address(self, text: str, key: str = "server.listen") -> Address:
         host, colon, port = text.rpartition(":")

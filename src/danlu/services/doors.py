@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from danlu.access.errors import Clash, NotAllowed, NotThere, WrongPassword
@@ -18,7 +18,6 @@ from danlu.access.sign_in import SSH, SignIn
 from danlu.access.ssh_keys import SshKeys
 from danlu.engines.api import Engine, Reachable, TaskRef
 from danlu.files.home_keys import HomeKeys
-from danlu.services.connected import Connected
 from danlu.services.logins import Logins
 from danlu.services.tasks import Tasks
 from danlu.spec.text import Text
@@ -49,7 +48,6 @@ class Doors:
         at_home: HomeKeys,
         tasks: Tasks,
         logins: Logins,
-        connected: Connected,
     ) -> None:
         self._gate = gate
         self._sign_in = sign_in
@@ -57,7 +55,6 @@ class Doors:
         self._at_home = at_home
         self._tasks = tasks
         self.logins = logins
-        self.connected = connected
 
     async def knows_key(self, name: str, fingerprint: str) -> bool:
         """Whether it was added on the platform, or is in the person's home."""
@@ -140,6 +137,9 @@ class Doors:
             if not (point and number.isdecimal() and number.isascii() and len(number) < 6):
                 raise
             return await self._tasks.find(asks, job, int(number))
+
+    def present(self, job_id: str) -> Callable[[], None]:
+        return self._tasks.present(job_id)
 
     async def barred(self, asks: Asker, owner: str, job_id: str) -> None:
         """Returns when somebody who is inside loses access."""

@@ -30,13 +30,17 @@ KEYS = (
     "group",
     "priority",
     "time_limit",
+    "idle_limit",
     "nodes",
     "grace",
     "log_cap",
 )
 """Keys of a native job file. The rest is not for a place to work in: one task, no command."""
 
-WAITING_KEYS = frozenset({"gpus", "cpus", "memory", "time_limit", "queue", "priority", "nodes"})
+RUNNING_KEYS = frozenset({"time_limit", "idle_limit"})
+"""Can be changed while it runs."""
+
+WAITING_KEYS = RUNNING_KEYS | {"gpus", "cpus", "memory", "queue", "priority", "nodes"}
 """Can be changed while its job waits in the queue, which it does not leave then."""
 
 

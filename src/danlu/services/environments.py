@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from danlu.access import rules
@@ -20,12 +20,13 @@ from danlu.access.principal import Asker, Principal
 from danlu.control import records
 from danlu.control.attempts import ends_for_others
 from danlu.control.controller import Controller
-from danlu.control.editing import extend
+from danlu.control.editing import set_limits
 from danlu.control.live_job import LiveJob
 from danlu.control.lookup import Lookup
 from danlu.control.submit import Brought, Submitter
 from danlu.services import environment_refusals as refusals
 from danlu.services.environment_requests import (
+    RUNNING_KEYS,
     WAITING_KEYS,
     check_name,
     submission,
@@ -36,6 +37,7 @@ from danlu.services.jobs import Jobs
 from danlu.services.names import Names, without_names
 from danlu.services.submitting import Preview
 from danlu.spec.complete import Submission
+from danlu.spec.edit import differences
 from danlu.spec.errors import Wrong
 from danlu.spec.ids import uuid7
 from danlu.spec.text import EMPTY, Text
@@ -56,6 +58,8 @@ class Environment:
     doing: Text = EMPTY
     unknown_since: float | None = None
     ends_at: float | None = None  # by its time limit
+    idle_since: float | None = None  # not used since then
+    idle_stop_at: float | None = None  # when its idle limit is reached, if nobody uses it
 
 
 class _Overtaken(Exception):
@@ -169,20 +173,20 @@ class Environments:
                 return await self.show(asks.who, row.ref), again
 
     async def extend(self, asks: Asker, ref: str, by: float | str | None) -> Environment:
-        """Moves the end of a running one; None: its usual time, from now on."""
+        """Moves the end of a running one; None: its usual time, from now on. It counts as used."""
         row = await self.to_change(asks.who, ref)
         live = await self._live(row)
         if live is None or not _runs(live):
             raise not_started(row.name)
         limit = self._longer(row, live, None if by is None else _seconds(by))
         told = {} if limit is None else {"time_limit": format_duration(limit)}
-        await extend(
-            self._controller,
-            live,
-            limit,
-            asks.name,
-            lambda tx: note(tx, asks, "environment.extended", row.ref, **told),
-        )
+        spec = replace(live.spec, time_limit=limit)
+
+        def op(tx: Tx) -> None:
+            records.extended(live.row, spec, asks.name, time.time())(tx)
+            note(tx, asks, "environment.extended", row.ref, **told)
+
+        await set_limits(self._controller, live, spec, op)
         return await self.show(asks.who, row.ref)
 
     async def delete(self, asks: Asker, ref: str) -> Environment:
@@ -231,10 +235,26 @@ class Environments:
             await self._edit(asks, live, told)
             await self._context.store.write(keep)
             return False
+        if changed <= RUNNING_KEYS and _runs(live):
+            await self._set_limits(asks, live, job, keep)
+            return False
         if not restart:
             raise refusals.restart_needed(row, live)
         await self._restart(asks, row, live, job, keep)
         return True
+
+    async def _set_limits(
+        self, asks: Asker, live: LiveJob, job: Submission, keep: Callable[[Tx], None]
+    ) -> None:
+        wanted = job.spec
+        spec = replace(live.spec, time_limit=wanted.time_limit, idle_limit=wanted.idle_limit)
+        told = [(live.row, spec, differences(live.spec, spec))]
+
+        def op(tx: Tx) -> None:
+            keep(tx)
+            records.edited(told, asks.name, time.time())(tx)
+
+        await set_limits(self._controller, live, spec, op)
 
     async def _edit(self, asks: Asker, live: LiveJob, changes: Mapping[str, Any]) -> None:
         try:
@@ -356,7 +376,17 @@ class Environments:
             return Environment(row, seen)
         unknown = self._found.unknown_since(job.id)
         attempt = live.attempt or live.last
-        return Environment(row, seen, attempt, live.doing, unknown, _ends_at(live))
+        idle = self._controller.idle
+        return Environment(
+            row,
+            seen,
+            attempt,
+            live.doing,
+            unknown,
+            _ends_at(live),
+            idle.since(live),
+            idle.stops_at(live),
+        )
 
 
 def _sees(who: Principal, row: EnvironmentRow, job: JobRow | None) -> bool:

@@ -42,6 +42,7 @@ class Detail:
     attempts: list[AttemptRow]
     doing: Text
     unknown_since: float | None = None  # its engine does not report it
+    idle_stop_at: float | None = None  # when it is stopped if nobody uses it
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,9 @@ class Jobs:
         hide = self._names.hidden_from(who)
         attempts = [ended_for(each, hide) for each in await self._lookup.attempts(row.id)]
         doing, unknown = self._doing(row.id), self._found.unknown_since(row.id)
-        return Detail(row, from_values(row.spec), attempts, doing, unknown)
+        live = self._context.jobs.get(row.id)
+        stops = None if live is None else self._controller.idle.stops_at(live)
+        return Detail(row, from_values(row.spec), attempts, doing, unknown, stops)
 
     async def wait(
         self, who: Principal, ref: str, longest: float

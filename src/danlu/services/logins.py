@@ -17,7 +17,6 @@ from danlu.control.live_job import LiveJob
 from danlu.control.submit import Submitter
 from danlu.engines.api import Placer, Reachable
 from danlu.sched.api import DEFAULT_QUEUE
-from danlu.services.connected import Connected
 from danlu.spec.complete import Submission
 from danlu.spec.job import Command, GpuRequest, JobSpec, Kind, Resources, Role, RunAs
 from danlu.spec.text import Text
@@ -32,11 +31,10 @@ _BY = "danlu"
 
 
 class Logins:
-    def __init__(self, controller: Controller, submitter: Submitter, connected: Connected) -> None:
+    def __init__(self, controller: Controller, submitter: Submitter) -> None:
         self._controller = controller
         self._context = controller.context
         self._submitter = submitter
-        self._connected = connected
         self._turn = asyncio.Lock()
         self._jobs: dict[str, str] | None = None  # owner -> job; None: not looked yet
 
@@ -46,7 +44,7 @@ class Logins:
             raise _disabled(asks.name)
         async with self._turn:
             job = self._find(asks.name) or await self._begin(asks)
-            self._connected.touch(job.id)
+            self._context.presence.touch(job.id)
             return job.row.ref
 
     async def end_unused(self) -> None:
@@ -56,12 +54,12 @@ class Logins:
             limit = self._context.settings.login.idle
             for owner in list(self._known()):
                 job = self._find(owner)
-                if job is not None and self._connected.idle(job.id) > limit:
+                if job is not None and self._context.presence.idle(job.id) > limit:
                     try:
                         await self._controller.stop(job, _BY)
                     except StoreError as trouble:
                         log.warning("%s is unused and stays: %s", job.row.ref, trouble)
-            self._connected.forget(self._context.jobs)
+            self._context.presence.forget(self._context.jobs)
 
     def _known(self) -> dict[str, str]:
         if self._jobs is None:

@@ -31,7 +31,6 @@ from danlu.services.audit import Audit
 from danlu.services.backup import Backup
 from danlu.services.board import Board
 from danlu.services.cluster import Cluster
-from danlu.services.connected import Connected
 from danlu.services.doors import Doors
 from danlu.services.environments import Environments
 from danlu.services.export import Export, Networks
@@ -104,10 +103,9 @@ def services(
     names = Names(context)
     found, cluster = Found(controller, lookup, names), Cluster(controller, names)
     jobs = Jobs(controller, lookup, found, submitter, names)
-    connected = Connected()
-    tasks, keys = Tasks(controller, found, gate, connected), SshKeys(context.store)
-    logins = Logins(controller, submitter, connected)
-    doors = Doors(gate, accounts.sign_in, keys, _at_home(context), tasks, logins, connected)
+    tasks, keys = Tasks(controller, found, gate), SshKeys(context.store)
+    logins = Logins(controller, submitter)
+    doors = Doors(gate, accounts.sign_in, keys, _at_home(context), tasks, logins)
     environments = Environments(controller, lookup, found, jobs, submitter, names)
     return Services(
         gate=gate,

@@ -17,7 +17,6 @@ from danlu.access.principal import Asker, Principal
 from danlu.control.controller import Controller
 from danlu.control.life import Stage
 from danlu.engines.api import Duplex, Engine, Keep, Run, TaskRef, Tty
-from danlu.services.connected import Connected
 from danlu.services.found import Found, not_started
 from danlu.services.slots import Slot, Slots
 from danlu.services.terminals import Terminals
@@ -68,11 +67,8 @@ class Entered:
 
 
 class Tasks:
-    def __init__(
-        self, controller: Controller, found: Found, gate: Gate, connected: Connected
-    ) -> None:
+    def __init__(self, controller: Controller, found: Found, gate: Gate) -> None:
         self._context = controller.context
-        self._connected = connected
         self._found = found
         self._gate = gate
         most = self._context.settings.limits.terminals
@@ -128,6 +124,10 @@ class Tasks:
             ) from no
         return row, place, self._engine(row.id)
 
+    def present(self, job_id: str) -> Callable[[], None]:
+        """Somebody is connected, so it is in use; returns what to call when they have left."""
+        return self._context.presence.enter(job_id)
+
     async def barred(self, asks: Asker, owner: str, job_id: str) -> None:
         """Returns when somebody who is inside loses access."""
         shares = self._context.shares
@@ -149,8 +149,8 @@ class Tasks:
         slot: Slot,
     ) -> Entered:
         noting = asyncio.create_task(self._note(asks, row.ref, act, task, words))
-        leave = self._connected.enter(row.id)
-        return Entered(duplex, self._gate, asks, self._may_enter(row), noting, slot, leave)
+        still, leave = self._may_enter(row), self.present(row.id)
+        return Entered(duplex, self._gate, asks, still, noting, slot, leave)
 
     async def _note(self, asks: Asker, ref: str, act: str | None, task: int, words: str) -> None:
         if act is None:

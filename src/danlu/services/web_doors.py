@@ -157,6 +157,10 @@ class WebDoors:
             raise _not_signed_in()
         return WebWay(asks, job.owner, job.id, place, engine.reach_settings(), CONTROL)
 
+    def present(self, job_id: str) -> Callable[[], None]:
+        """Somebody is at a door; returns what to call when they have left."""
+        return self._doors.present(job_id)
+
     async def ended(self, way: WebWay) -> None:
         """Returns when somebody loses access, or the attempt they are in is over."""
         ends = {

@@ -48,6 +48,8 @@ def to_values(spec: JobSpec) -> Values:
         "retries": spec.retries,
         "grace": spec.grace,
     }
+    if spec.idle_limit is not None:
+        values["idle_limit"] = spec.idle_limit
     if spec.after:
         values["after"] = [{"job": each.job, "when": each.after.value} for each in spec.after]
     if spec.array is not None:
@@ -141,6 +143,7 @@ def from_values(values: Values) -> JobSpec:
         group=get("group"),
         priority=values["priority"],
         time_limit=get("time_limit"),
+        idle_limit=get("idle_limit"),
         retries=values["retries"],
         grace=values["grace"],
         after=tuple([Dependency(each["job"], After(each["when"])) for each in get("after", ())]),

@@ -77,14 +77,16 @@ class Completion:
         if not roles or self.findings:
             return None
         first = roles[0]
+        kind = request.kind or Kind.TRAIN
         return JobSpec(
             name=request.name or default_name(first.command),
-            kind=request.kind or Kind.TRAIN,
+            kind=kind,
             roles=roles,
-            queue=request.queue or QUEUE,
+            queue=request.queue or self.defaults.queue(kind),
             group=request.group,
             priority=request.priority or 0,
-            time_limit=request.time_limit or self.defaults.limited_time(),
+            time_limit=request.time_limit or self.defaults.limited_time(kind),
+            idle_limit=self.idle_limit(kind),
             retries=request.retries or 0,
             grace=GRACE if request.grace is None else request.grace,
             after=request.after or (),
@@ -124,9 +126,18 @@ class Completion:
         limit = defaults.max_time_limit
         if request.time_limit is not None and limit is not None and request.time_limit > limit:
             self.above(("time_limit",), format_duration(request.time_limit), format_duration(limit))
+        idle = request.idle_limit
+        limited = request.kind is Kind.ENVIRONMENT
+        longest = defaults.environment.max_idle_limit if limited else None
+        if idle is not None and longest is not None and not 0 < idle <= longest:
+            self.above(("idle_limit",), format_duration(idle), format_duration(longest))
         cap = defaults.max_log_cap
         if request.log_cap is not None and request.log_cap > cap:
             self.above(("log_cap",), format_size(request.log_cap), format_size(cap))
+
+    def idle_limit(self, kind: Kind) -> float | None:
+        asked = self.request.idle_limit
+        return self.defaults.limited_idle(kind) if asked is None else asked or None
 
     def above(self, path: Path, value: object, most: str) -> None:
         self.add(

@@ -5,8 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from danlu.spec.job import GpuRequest
+from danlu.spec.job import GpuRequest, Kind
 from danlu.spec.units import G, M
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentDefaults:
+    """For jobs of kind `environment`."""
+
+    queue: str = "default"
+    time_limit: float | None = None  # None: as for other jobs
+    idle_limit: float | None = None
+    max_idle_limit: float | None = None  # if set, none is without a limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,8 @@ class Defaults:
     max_array: int = 10_000
     max_time_limit: float | None = None
     max_log_cap: int = 64 * G
+
+    environment: EnvironmentDefaults = EnvironmentDefaults()
 
     node_gpus: int | None = None
     node_cpus: float | None = None
@@ -66,11 +78,21 @@ class Defaults:
         share = int(memory * self.shm_share) // M * M
         return min(max(share, self.min_shm), memory)
 
-    def limited_time(self) -> float | None:
+    def limited_time(self, kind: Kind = Kind.TRAIN) -> float | None:
         """If a maximum is set, no job runs without a limit."""
-        if self.time_limit is None:
-            return self.max_time_limit
-        return _least(self.time_limit, self.max_time_limit)
+        limit = self.time_limit
+        if kind is Kind.ENVIRONMENT and self.environment.time_limit is not None:
+            limit = self.environment.time_limit
+        return self.max_time_limit if limit is None else _least(limit, self.max_time_limit)
+
+    def limited_idle(self, kind: Kind) -> float | None:
+        if kind is not Kind.ENVIRONMENT:
+            return None
+        limit, most = self.environment.idle_limit, self.environment.max_idle_limit
+        return most if limit is None else _least(limit, most)
+
+    def queue(self, kind: Kind) -> str:
+        return self.environment.queue if kind is Kind.ENVIRONMENT else "default"
 
 
 def _least(value: float, *caps: float | None) -> float:

@@ -17,7 +17,7 @@ from danlu.spec.units import exact_size, parse_size
 
 Values = dict[str, Any]
 ROLE_KEYS = ("gpus", "cpus", "memory", "count")
-JOB_KEYS = ("queue", "priority", "time_limit", "nodes", "preemptible")
+JOB_KEYS = ("queue", "priority", "time_limit", "idle_limit", "nodes", "preemptible")
 
 
 def edited(spec: JobSpec, changes: Mapping[str, Any], defaults: Defaults) -> JobSpec:
@@ -44,6 +44,7 @@ def edited(spec: JobSpec, changes: Mapping[str, Any], defaults: Defaults) -> Job
         queue=found.queue,
         priority=found.priority,
         time_limit=found.time_limit,
+        idle_limit=found.idle_limit if "idle_limit" in changes else spec.idle_limit,
         nodes=found.nodes,
         preemptible=found.preemptible,
     )

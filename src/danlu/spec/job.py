@@ -176,6 +176,7 @@ class JobSpec:
     group: str | None = None
     priority: int = 0  # higher goes first
     time_limit: float | None = None  # seconds per attempt
+    idle_limit: float | None = None  # seconds without use after which it is stopped
     # For the job's own failures; platform faults are not charged. -1: retry every failure; -2: also
     # after success.
     retries: int = 0

@@ -43,10 +43,13 @@ def to_native(spec: JobSpec, leave_out: Defaults | None = None) -> Values:
         values |= _role(spec.roles[0], leave_out)
     else:
         values["roles"] = {role.name: _role(role, leave_out) for role in spec.roles}
-    values["queue"] = None if spec.queue == QUEUE else spec.queue
+    # Environments may have another default.
+    usual = spec.queue == QUEUE and spec.kind is not Kind.ENVIRONMENT
+    values["queue"] = None if usual else spec.queue
     values["group"] = spec.group
     values["priority"] = spec.priority or None
     values["time_limit"] = None if spec.time_limit is None else exact_duration(spec.time_limit)
+    values["idle_limit"] = None if spec.idle_limit is None else exact_duration(spec.idle_limit)
     values["retries"] = spec.retries or None
     values["grace"] = None if spec.grace == GRACE else exact_duration(spec.grace)
     values["after"] = [

@@ -327,6 +327,14 @@ class JobRequest(RoleRequest):
         description="Time limit of one attempt: seconds, or 90m, 12h, 2d, 1:30:00, 1-12:00:00.",
         examples=["12h", 5400],
     )
+    idle_limit: Annotated[
+        float | None, _read(fields.duration(0, LONGEST_DURATION)), _schema(*_DURATION)
+    ] = Field(
+        None,
+        description="Time without use (CPU, GPU, connections, kernels) after which it is stopped, "
+        "after a warning. 0: never.",
+        examples=["2h"],
+    )
     retries: Annotated[int | None, *_integer(-2, MOST_RETRIES)] = Field(
         None,
         description="How often a failed attempt is retried; -1: always; -2: also after success.",

@@ -49,6 +49,7 @@ class Reason(StrEnum):
     LEASED_PORT_TAKEN = "leased_port_taken"
     PEER_UNREACHABLE = "peer_unreachable"
     TIME_LIMIT = "time_limit"
+    IDLE = "idle"
     STOPPED_BY_USER = "stopped_by_user"
     DEPENDENCY_FAILED = "dependency_failed"
     REFUSED = "refused"
@@ -204,6 +205,15 @@ MEANINGS: dict[Reason, Meaning] = {
             "申请更长时间，或保存检查点后接着运行",
         ),
         Retry.NEVER,
+    ),
+    Reason.IDLE: Meaning(
+        State.STOPPED,
+        Retry.NEVER,
+        Text("Not used for {limit}, its idle limit", "闲置达到上限 {limit}"),
+        Text(
+            "Start it again when you need it; its files are where they were",
+            "需要时再次启动；文件都还在原处",
+        ),
     ),
     Reason.STOPPED_BY_USER: Meaning(
         State.STOPPED, Retry.NEVER, Text("Stopped by {detail}", "被 {detail} 停止")

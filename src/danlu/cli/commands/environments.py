@@ -83,6 +83,7 @@ def _show(session: Session, args: Args, name: str) -> int:
         ("nodes", ", ".join(job["nodes"]) if job else ""),
         ("image", found["saved_image"] or ""),
         *((key, _words(value)) for key, value in _asked(found).items()),
+        ("idle", _idle_words(found)),
         ("ends", clock(found["ends_at"]) if found["ends_at"] else ""),
         ("shared", ", ".join(found["shared"])),
     ]
@@ -154,6 +155,8 @@ def _told(session: Session, found: list[model.EnvironmentView]) -> int:
         key = "waits" if state in _WAITS else state
         words = {"name": each["name"], "state": t(f"state.{state}")}
         sys.stdout.write(t(f"env.is_{key}", **words) + "\n")
+        if _idle_words(each):
+            sys.stdout.write(f"{each['name']}: {_idle_words(each)}\n")
     return codes.OK
 
 
@@ -185,6 +188,11 @@ def _row(found: model.EnvironmentView, me: str) -> list[str]:
         duration(ends - time.time()) if ends else "-",
         ", ".join(found["shared"]) or "-",
     ]
+
+
+def _idle_words(found: model.EnvironmentView) -> str:
+    stops = found["idle_stop_at"]
+    return "" if stops is None else t("env.idle", time=duration(stops - time.time()))
 
 
 def _asked(found: model.EnvironmentView) -> dict[str, Any]:

@@ -74,6 +74,9 @@ def _rules(args: Args) -> dict[str, Any]:
         if args.flag("node"):
             raise UsageError("usage.not_both", "queue", one="--node", other="--all-nodes")
         values["nodes"] = None
+    if args.flag("kind"):
+        kinds = args.all("kind")
+        values["kinds"] = None if kinds == [_NONE] else kinds
     return values
 
 
@@ -105,6 +108,8 @@ def _queue_row(found: model.Queue) -> list[str]:
     rules += [t(f"queue.not_{name}") for name in ("backfill", "lend") if not found.get(name)]
     if found["preempt"] != "never":
         rules.append(t("queue.is_preempt"))
+    if found["kinds"]:
+        rules.append(t("queue.kinds", kinds=", ".join(found["kinds"])))
     if found["priority"]:
         rules.append(t("queue.priority", n=found["priority"]))
     if found["weight"] is not None:

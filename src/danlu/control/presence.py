@@ -1,30 +1,41 @@
-"""Who is inside which job right now: over SSH, at a terminal, or with a command."""
+"""Who is in which job right now: an idle job is not stopped while somebody is."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Callable, Container
+from typing import Protocol
+
+from danlu.control.live_job import LiveJob
 
 
-class Connected:
+class Presence:
+    """Connections by job: terminals, SSH, web pages."""
+
     def __init__(self) -> None:
-        self._inside: Counter[str] = Counter()  # by job
+        self._count: Counter[str] = Counter()
         self._left: dict[str, float] = {}
         self._begun = time.monotonic()
 
     def enter(self, job_id: str) -> Callable[[], None]:
-        """Returns what to call at the end, once or more often."""
-        self._inside[job_id] += 1
-        open_ones = [job_id]
+        """Returns what to call when the connection is gone; calling it again does nothing."""
+        self._count[job_id] += 1
+        inside = True
 
         def leave() -> None:
-            if open_ones:
-                open_ones.clear()
-                self._inside[job_id] -= 1
+            nonlocal inside
+            if inside:
+                inside = False
+                self._count[job_id] -= 1
+                if not self._count[job_id]:
+                    del self._count[job_id]
                 self.touch(job_id)
 
         return leave
+
+    def count(self, job_id: str) -> int:
+        return self._count.get(job_id, 0)
 
     def touch(self, job_id: str) -> None:
         """Somebody is about to come, or has just left."""
@@ -32,11 +43,16 @@ class Connected:
 
     def idle(self, job_id: str) -> float:
         """Seconds since the last one left; what was before the server started is not known."""
-        if self._inside[job_id] > 0:
+        if self.count(job_id):
             return 0.0
         return time.monotonic() - self._left.get(job_id, self._begun)
 
     def forget(self, living: Container[str]) -> None:
         """Those of jobs that have ended."""
         self._left = {job: at for job, at in self._left.items() if job in living}
-        self._inside = Counter({job: count for job, count in self._inside.items() if count > 0})
+
+
+class Kernels(Protocol):
+    """Knows whether a job computes for somebody who is not connected: a busy notebook kernel."""
+
+    async def busy(self, job: LiveJob) -> bool: ...
