@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from danlu.spec.job import (
+    NO_FILES,
     After,
     Array,
     Command,
@@ -104,6 +105,8 @@ commands = st.one_of(
     st.builds(
         lambda path, rest: Command(RunAs.SCRIPT, (path, *rest)), lines, st.lists(texts, max_size=4)
     ),
+    st.just(Command(RunAs.TOOL, ("environment",))),
+    st.just(Command(RunAs.TOOL, ("tensorboard", "/userhome/logs"))),
 )
 models = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 _.+/()-]{0,20}[A-Za-z0-9)])?", fullmatch=True)
 gpus = st.one_of(
@@ -151,11 +154,13 @@ def roles(draw: st.DrawFn, name: str) -> Role:
     env = draw(st.dictionaries(variables, texts, max_size=4))
     secrets = draw(st.dictionaries(variables, names, max_size=2))
     need = draw(resources())
+    command = draw(commands)
     whole = need.gpus.count > 0 and need.gpus.fraction is None
+    several = whole and command.run_as is not RunAs.TOOL
     return Role(
         name=name,
         count=draw(st.integers(1, 8)),
-        command=draw(commands),
+        command=command,
         resources=need,
         image=draw(st.none() | lines),
         env=env,
@@ -163,7 +168,7 @@ def roles(draw: st.DrawFn, name: str) -> Role:
         mounts=draw(mounts),
         ports=draw(st.dictionaries(labels.map(str.lower), st.integers(1, 20), max_size=3)),
         workdir=draw(st.none() | lines.map(lambda line: "/" + line)),
-        processes=draw(st.sampled_from(Processes)) if whole else Processes.ONE,
+        processes=draw(st.sampled_from(Processes)) if several else Processes.ONE,
         min_failed=draw(st.integers(0, 8)),
         min_succeeded=draw(st.integers(0, 8)),
     )
@@ -236,10 +241,12 @@ def specs(draw: st.DrawFn) -> JobSpec:
         )
     )
     seconds = st.integers(1, 10**8).map(float) | st.floats(1, 1e8)
+    all_roles = tuple(draw(roles(name)) for name in role_names)
+    has_tool = any(role.command.run_as is RunAs.TOOL for role in all_roles)
     return JobSpec(
         name=draw(names),
         kind=draw(st.sampled_from(Kind)),
-        roles=tuple(draw(roles(name)) for name in role_names),
+        roles=all_roles,
         queue=draw(st.just("default") | names),
         group=draw(st.none() | names),
         priority=draw(st.integers(-1000, 1000)),
@@ -262,7 +269,7 @@ def specs(draw: st.DrawFn) -> JobSpec:
         held=draw(st.booleans()),
         variables=draw(st.sampled_from(Variables)),
         search=draw(st.none() | searches),
-        files=draw(files),
+        files=NO_FILES if has_tool else draw(files),
         nodes=draw(nodes),
         preemptible=draw(st.booleans()),
     )

@@ -39,7 +39,7 @@ def test_every_example_of_a_key_fits_the_schema_and_is_accepted(key: str, exampl
     values = {key: example}
     if key == "args":
         values["script"] = "./x"
-    elif key not in ("command", "script", "roles"):
+    elif key not in ("command", "script", "tool", "roles"):
         values["command"] = "x"
     jsonschema_rs.validate(SCHEMA, values)
     assert complete(values)

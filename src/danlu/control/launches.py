@@ -13,7 +13,7 @@ from danlu.control.settings import Settings
 from danlu.control.steps import command_of, needed
 from danlu.engines.api import Engine, HostMount, Launch, Origin, TaskLaunch
 from danlu.files.volumes import Volumes
-from danlu.spec.job import JobSpec, Role, Search, Variables
+from danlu.spec.job import JobSpec, Role, RunAs, Search, Variables
 from danlu.spec.search import flat, point
 from danlu.store.rows import AttemptRow
 
@@ -99,6 +99,7 @@ def task_launches(
                     origin=origin if foreign else None,
                     steps=needed(spec, role),
                     processes_limit=settings.login.processes if spec.login else None,
+                    tools=role.command.run_as is RunAs.TOOL,
                 )
             )
     return tuple(tasks)

@@ -20,7 +20,7 @@ def needed(spec: JobSpec, role: Role) -> bool:
 
 def command_of(spec: JobSpec, role: Role, index: int) -> Command:
     """The command of a task in this role."""
-    if not needed(spec, role):
+    if not needed(spec, role) or role.command.run_as is RunAs.TOOL:
         return role.command
     if role.processes is Processes.BATCH and index > 0:
         return Command(RunAs.ARGV, ("/bin/sh", "-c", _RUN, "danlu-node"))

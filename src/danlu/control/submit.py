@@ -18,6 +18,7 @@ from danlu.control.launches import secret_names
 from danlu.control.live_job import LiveJob, shapes_of, waiting_of
 from danlu.control.lookup import Lookup
 from danlu.control.queue import dependency_cause, verdict
+from danlu.control.tools import tools_findings
 from danlu.control.workers import Turn
 from danlu.engines.api import Images
 from danlu.sched.api import (
@@ -299,6 +300,7 @@ class Submitter:
             *await self._volumes(spec, who.name),
             *await self._secrets(spec, who.name, brought),
             *self._images(spec),
+            *self._tools(spec),
             *self._queue(spec),
             *self._nodes(spec),
         ]
@@ -308,7 +310,12 @@ class Submitter:
 
     def check_edited(self, spec: JobSpec, owner: Principal) -> None:
         """Checks what an edit can change: whether the job can still run here, within its quotas."""
-        findings = [*self._images(spec), *self._queue(spec), *self._nodes(spec)]
+        findings = [
+            *self._images(spec),
+            *self._tools(spec),
+            *self._queue(spec),
+            *self._nodes(spec),
+        ]
         findings = findings or self._room(spec, owner)
         if findings:
             raise spec_error(findings)
@@ -377,6 +384,10 @@ class Submitter:
             return []
         problems = [(image, engine.image_problem(image)) for image in images]
         return [Finding(("image",), image, found) for image, found in problems if found]
+
+    def _tools(self, spec: JobSpec) -> list[Finding]:
+        engine = self._controller.policy.queue(spec.queue).engine
+        return tools_findings(spec, self._controller.context.engines.status(engine))
 
     def _group(self, spec: JobSpec, who: Principal) -> list[Finding]:
         if spec.login:

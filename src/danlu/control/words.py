@@ -7,7 +7,7 @@ import time
 from dataclasses import fields
 from typing import Any
 
-from danlu.engines.api import ImageProgress
+from danlu.engines.api import ImageProgress, ToolsProgress
 from danlu.spec.diagnose import describe
 from danlu.spec.states import Reason, Retry, meaning
 from danlu.spec.text import Text, counted
@@ -106,6 +106,26 @@ def pull_words(progress: ImageProgress) -> Text:
         line += Text(f"{done} of {total}, ", f"{total} 中的 {done}，")
     done_layers = progress.layers_done
     return line + Text(f"{done_layers} of {layers} layers", f"{layers} 层中的 {done_layers} 层")
+
+
+def _making_tools(event: EventRow, data: dict[str, Any]) -> Text:
+    return tools_words(
+        ToolsProgress(Text(data["step"], data["step_zh"]), int(data["done"]), int(data["total"]))
+    )
+
+
+def _made_tools(event: EventRow, data: dict[str, Any]) -> Text:
+    took = _long(float(data["seconds"]))
+    return Text(f"The tools are ready ({took.en})", f"工具已就绪（{took.zh}）")
+
+
+def tools_words(progress: ToolsProgress) -> Text:
+    """For example: `Making the tools (once), step 2 of 11: Installing JupyterLab`."""
+    step, number, total = progress.step, progress.done + 1, progress.total
+    return Text(
+        f"Making the tools (once), step {number} of {total}: {step.en}",
+        f"正在准备工具（仅一次），第 {number} 步，共 {total} 步：{step.zh}",
+    )
 
 
 def _stop_requested(event: EventRow, data: dict[str, Any]) -> Text:
@@ -271,6 +291,8 @@ _WORDS = {
     "started": _started,
     "pulling": _pulling,
     "pulled": _pulled,
+    "making_tools": _making_tools,
+    "made_tools": _made_tools,
     "stop_requested": _stop_requested,
     "edited": _edited,
     "requeued": _requeued,

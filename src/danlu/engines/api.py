@@ -100,6 +100,7 @@ class TaskLaunch:
     origin: Origin | None = None  # for a job written for another platform
     steps: bool = False  # needs danlu/steps; $DANLU_VOLUME_STEPS has its path
     processes_limit: int | None = None  # processes and threads; None: the engine's limit
+    tools: bool = False  # needs Danlu's tools; $DANLU_TOOLS has their path
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +356,33 @@ class Images(Protocol):
     async def prepare_image(
         self, node: str, image: str, progress: Callable[[ImageProgress], None]
     ) -> None: ...  # raises NoImage, Unreachable; cancel it when no longer needed
+
+
+class NoTools(Exception):
+    """The tools are not there and cannot be made."""
+
+    def __init__(self, text: Text) -> None:
+        super().__init__(text.en)
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsProgress:
+    """How far the tools are that a node makes for itself."""
+
+    step: Text
+    done: int = 0  # steps
+    total: int = 0
+
+
+@runtime_checkable
+class Tools(Protocol):
+    """An engine that can run Danlu's own tools: JupyterLab, VS Code, TensorBoard (RunAs.TOOL)."""
+
+    def tools_problem(self, image: bool) -> Text | None: ...  # None: it has or makes them
+    async def prepare_tools(
+        self, node: str, image: bool, progress: Callable[[ToolsProgress], None]
+    ) -> None: ...  # raises NoTools; cancel it when no longer needed
 
 
 class Reach(Protocol):

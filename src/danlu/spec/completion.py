@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from danlu.spec.commands import command_of, no_command, tool_findings
 from danlu.spec.defaults import Defaults
 from danlu.spec.errors import NO_VALUE, Finding, Path
 from danlu.spec.job import (
@@ -17,7 +18,6 @@ from danlu.spec.job import (
     Processes,
     Resources,
     Role,
-    RunAs,
     Stdin,
     Variables,
 )
@@ -31,7 +31,6 @@ SINGLE_ROLE = "main"
 
 QUEUE = "default"
 GRACE = 10.0
-ENVIRONMENT = Command(RunAs.SHELL, ("sleep infinity",))
 """What an environment runs that names no command."""
 
 MOST_ROLES = 100
@@ -250,6 +249,7 @@ class Completion:
             )
         if command is None:
             return None
+        self.findings.extend(tool_findings(command, request, self.request.files, path))
         return Role(
             name=name,
             count=request.count or 1,
@@ -267,41 +267,13 @@ class Completion:
         )
 
     def command(self, request: RoleRequest, path: Path) -> Command | None:
-        if request.command is not None and request.script is not None:
-            self.add(
-                (*path, "script"),
-                request.script,
-                Text(
-                    "cannot be combined with command; keep one",
-                    "与 command 同时出现；请只保留一个",
-                ),
-            )
-        if request.command is not None:
-            if request.args:
-                self.add(
-                    (*path, "args"),
-                    list(request.args),
-                    Text(
-                        "can only be used with script; put them into command",
-                        "属于 script；请写进 command",
-                    ),
-                )
-            return request.command
-        if request.script is not None:
-            return Command(RunAs.SCRIPT, (request.script, *(request.args or ())))
-        if self.request.kind is Kind.ENVIRONMENT and not path:
-            return ENVIRONMENT
+        command, findings = command_of(request, path, self.request.kind)
+        self.findings.extend(findings)
+        if command is not None or findings:
+            return command
         # A misspelt or invalid command has been reported already.
         if not any(len(bad) == len(path) + 1 and bad[: len(path)] == path for bad in self.bad):
-            self.add(
-                (*path, "command"),
-                NO_VALUE,
-                Text(
-                    "is missing; write what to run, e.g. command: python train.py, or script: "
-                    "./start.sh",
-                    "缺少；请写要运行的内容，例如 command: python train.py，或 script: ./start.sh",
-                ),
-            )
+            self.findings.append(no_command(path))
         return None
 
     def resources(self, request: RoleRequest, path: Path) -> Resources:

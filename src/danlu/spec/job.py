@@ -24,6 +24,14 @@ class RunAs(StrEnum):
     ARGV = "argv"  # exactly these words
     SHELL = "shell"  # text for bash (or sh if there is none)
     SCRIPT = "script"  # a file (or a link to one) and its arguments
+    TOOL = "tool"  # a program of Danlu's own, and its arguments
+
+
+class Tool(StrEnum):
+    """Programs of Danlu's own that a task can run."""
+
+    ENVIRONMENT = "environment"  # JupyterLab, VS Code and TensorBoard, started when opened
+    TENSORBOARD = "tensorboard"  # its arguments are folders
 
 
 class Processes(StrEnum):
@@ -71,7 +79,7 @@ class After(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Command:
     run_as: RunAs
-    words: tuple[str, ...]  # SHELL: one text; SCRIPT: path, then arguments
+    words: tuple[str, ...]  # SHELL: one text; SCRIPT: path, then arguments; TOOL: likewise
 
 
 @dataclass(frozen=True, slots=True)

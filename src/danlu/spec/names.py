@@ -19,6 +19,8 @@ _LEADS_IN = frozenset(
 
 def default_name(command: Command) -> str:
     """`python train.py` is train, `python -m pkg.train` is train, `nvidia-smi -L` is nvidia-smi."""
+    if command.run_as is RunAs.TOOL:
+        return command.words[0]
     if command.run_as is RunAs.SCRIPT:
         return _tidy(_without_suffix(_last_part(command.words[0])))
     words = _words(command)

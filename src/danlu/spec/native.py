@@ -82,6 +82,9 @@ def _role(role: Role, leave_out: Defaults | None) -> Values:
         case RunAs.SCRIPT:
             values["script"] = words[0]
             values["args"] = words[1:]
+        case RunAs.TOOL:
+            values["tool"] = words[0]
+            values["args"] = words[1:]
     need = role.resources
     values["image"] = role.image
     values["count"] = None if role.count == 1 else role.count

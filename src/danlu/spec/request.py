@@ -27,6 +27,7 @@ from danlu.spec.job import (
     Processes,
     Search,
     Stdin,
+    Tool,
     Variables,
 )
 from danlu.spec.refs import JOB_NAME_PATTERN, NAME_PATTERN, parse_array
@@ -113,7 +114,14 @@ class RoleRequest(BaseModel):
         examples=["./start.sh"],
     )
     args: Annotated[tuple[str, ...] | None, _read(forms.read_words), _schema(_WORD_LIST)] = Field(
-        None, description="Arguments of `script`.", examples=[["--epochs", "10"]]
+        None, description="Arguments of `script` or `tool`.", examples=[["--epochs", "10"]]
+    )
+    tool: Annotated[Tool | None, _read(fields.choice(Tool)), _schema(_words(Tool))] = Field(
+        None,
+        description="Instead of `command`: a program of Danlu's own. `environment` (the default of "
+        "a job of kind environment) serves JupyterLab, VS Code and TensorBoard; `tensorboard` "
+        "shows the folders in `args`.",
+        examples=["environment"],
     )
     image: Annotated[str | None, _read(fields.read_line), _schema(_text(minLength=1))] = Field(
         None, description="Container image; requires a container runtime.", examples=["pytorch:2.4"]

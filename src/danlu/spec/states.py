@@ -59,6 +59,7 @@ class Reason(StrEnum):
     IMAGE_DENIED = "image_denied"
     IMAGE_FAILED = "image_failed"
     REGISTRY_UNREACHABLE = "registry_unreachable"
+    TOOLS_MISSING = "tools_missing"
     CONTAINER_ENDED = "container_ended"
     LAUNCH_FAILED = "launch_failed"
     LOST = "lost"
@@ -270,6 +271,17 @@ MEANINGS: dict[Reason, Meaning] = {
             "请检查仓库地址和网络",
         ),
         Retry.PLATFORM,
+    ),
+    Reason.TOOLS_MISSING: _failed(
+        Text(
+            "The tools of an environment are not there: {detail}",
+            "没有环境所需的工具：{detail_zh}",
+        ),
+        Text(
+            "Tell the admin; `danlu tools status` says what there is",
+            "请告知管理员；`danlu tools status` 可查看现有工具",
+        ),
+        Retry.NEVER,
     ),
     Reason.CONTAINER_ENDED: _failed(
         Text("The container was ended from outside: {detail}", "容器被外部终止：{detail}"),

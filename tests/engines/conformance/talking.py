@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import struct
+from functools import partial
 
 import pytest
 
@@ -52,7 +53,34 @@ async def eventually_size(harness: EngineHarness, ref: TaskRef, size: int) -> No
             await harness.engine.log_grew(ref, "out", 0, 0.1)
 
 
+LISTENING = """
+import os, socket, stat
+folder = os.environ["DANLU_RUN"]
+assert os.listdir(folder) == [], os.listdir(folder)
+found = os.stat(folder)
+assert (stat.S_IMODE(found.st_mode), found.st_uid) == (0o700, os.getuid()), found
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(folder + "/greeting")
+listener.listen()
+print("ready", flush=True)
+listener.accept()[0].send(b"hello")
+"""
+
+
 class Conversations:
+    async def test_a_task_has_a_folder_of_its_own_for_its_sockets(
+        self, harness: EngineHarness
+    ) -> None:
+        """At the same path for everybody outside, whatever it is inside."""
+        for _ in range(2):  # the next task may have the same keeper
+            attempt = await harness.begin(argv(harness.python, "-c", LISTENING))
+            await harness.printed(attempt, b"ready")
+            to = Endpoint(path="/run/danlu/greeting")
+            connect = partial(harness.engine.connect, TaskRef(attempt, 0, JOB), to)
+            link = await harness.again(connect)
+            assert await heard(link) == b"hello"
+            assert (await harness.ended(attempt))[0].exit_code == 0
+
     async def test_input_reaches_the_command_and_ends_when_told(
         self, harness: EngineHarness
     ) -> None:

@@ -26,12 +26,14 @@ from danlu.engines.api import (
     Listener,
     LogFile,
     NodeInfo,
+    NoTools,
     Observation,
     Placer,
     Plan,
     Run,
     Seen,
     TaskRef,
+    ToolsProgress,
     Unreachable,
     UsageReport,
 )
@@ -57,6 +59,8 @@ from danlu.engines.local.observe import Watcher
 from danlu.engines.local.plan import PlanContext, make_plan
 from danlu.engines.local.ports import PortLeases
 from danlu.engines.local.reach import LocalReach
+from danlu.engines.local.tools import NO_TREE, ToolsFolder
+from danlu.engines.local.tools_venv import VenvMaker
 from danlu.engines.local.usage import Kept, Meter, Nodes
 from danlu.spec.text import Text
 from danlu.spec.ties import KEPT_BY_THE_SYSTEM, OPEN_ALL_THE_SAME
@@ -100,6 +104,8 @@ class LocalEngine:
         self._plan_context: PlanContext | None = None
         self._meter: Meter | None = None
         self._containers = Containers(self._config, self._tag)
+        self._tools = ToolsFolder(data)
+        self._venv = VenvMaker(self._tools, config.identities)
         outside = {"userns": "off", "cgroups": "off", "reserve": 0, "lock": "outside.lock"}
         self._outside = SpawnerClient(hello | outside, self._watcher.ended)
         self._launcher = Launcher(self._run, self._spawner_for, self._watcher, self.ports)
@@ -131,6 +137,7 @@ class LocalEngine:
             tuple(str(gpu.index) for gpu in self._real),
             pids=self._config.pids or usual_pids(),
             gpu_nodes=await asyncio.to_thread(gpu_nodes.find, len(self._real)),
+            tools=self._tools,
         )
         self._meter = Meter(self._measured(), Watch() if self._real else None)
         await self._look_for_containers()
@@ -138,6 +145,7 @@ class LocalEngine:
         self._launcher.adopt_all()
 
     async def close(self) -> None:
+        await self._venv.close()
         await self._launcher.close()
         self._growth.close()
         self._watcher.close()
@@ -231,6 +239,20 @@ class LocalEngine:
     ) -> None:
         await self._look_for_containers(soon=True)
         await self._containers.prepare(image, progress)
+
+    def tools_problem(self, image: bool) -> Text | None:
+        if self._tools.is_ready(image, self.abilities.namespaces):
+            return None
+        return NO_TREE if image else self._venv.problem()
+
+    async def prepare_tools(
+        self, node: str, image: bool, progress: Callable[[ToolsProgress], None]
+    ) -> None:
+        problem = self.tools_problem(image)
+        if problem is not None:
+            raise NoTools(problem)
+        if not self._tools.is_ready(image, self.abilities.namespaces):
+            await self._venv.prepare(progress)
 
     async def settle(self, attempt_id: str) -> Seen | None:
         return await self._launcher.settle(attempt_id)

@@ -16,8 +16,10 @@ from danlu.engines.local.check import Abilities
 from danlu.engines.local.config import LocalConfig
 from danlu.engines.local.container.plan import check, contain
 from danlu.engines.local.container.runtimes import Runtime
+from danlu.engines.local.keeper.sandbox import RUN
 from danlu.engines.local.logs import log_path
 from danlu.engines.local.steps import with_steps
+from danlu.engines.local.tools import OWN_MOUNTS, ToolsFolder, tools_env, with_tools
 from danlu.engines.peers import peer_variables
 from danlu.spec.job import RunAs
 from danlu.spec.placement import Placement
@@ -40,10 +42,11 @@ class PlanContext:
     runtime_missing: str = ""  # why there is none
     pids: int = 0  # limit of processes and threads per task
     gpu_nodes: tuple[str, ...] = ()  # device node of each real GPU
+    tools: ToolsFolder | None = None
 
 
 def make_plan(launch: Launch, context: PlanContext) -> Plan:
-    launch = with_steps(launch)
+    launch = with_tools(with_steps(launch), context.tools, context.abilities.namespaces)
     _check(launch, context)
     places = launch.places or ()
     peers = peer_variables(launch, context.addresses)
@@ -150,6 +153,8 @@ def _task(
             | _without_zero(task.secrets)
             | {
                 MARKER: marker(launch, task.index, context.tag),
+                "DANLU_RUN": RUN,  # a keeper without namespaces makes another
+                **tools_env(task, boxed),
                 "CUDA_VISIBLE_DEVICES": gpus,
                 "NVIDIA_VISIBLE_DEVICES": gpus or "void",
             }
@@ -241,6 +246,8 @@ def _base_env(launch: Launch, task: TaskLaunch, context: PlanContext) -> dict[st
     if task.stdin == "tty":
         env["TERM"] = "xterm-256color"
     for mount in task.mounts:
+        if mount.name in OWN_MOUNTS:
+            continue
         where = mount.target if context.abilities.namespaces else mount.source
         if mount.target == "/userhome":
             env["DANLU_USERHOME"] = where

@@ -16,7 +16,7 @@ from typing import Any
 from danlu.engines.local.container.account import add_account, check_accounts
 from danlu.engines.local.container.daemon import Daemon
 from danlu.engines.local.container.enter import Container
-from danlu.engines.local.container.mounted import check_mounts, view_of_container
+from danlu.engines.local.container.mounted import check_mounts, hand_over_run, view_of_container
 from danlu.engines.local.container.wire import Away, Failed
 from danlu.engines.local.keeper import inputs, linux, record
 from danlu.engines.local.keeper.keeper import Keeper
@@ -48,11 +48,13 @@ class ContainerKeeper(Keeper):
             self._view = view_of_container()
             for mount, source in sources:
                 _check(mount, source, numbers)
+            hand_over_run(task["uid"], task["gid"])
             if task["uid"] is not None:
                 add_account(numbers, task["uid"], task["gid"], wanted["user"], wanted["groups"])
         os.close(numbers)
         self._inputs.terminals = self._view.terminals
-        task["processes"] = [_merged(image_env, env) for env in task["processes"]]
+        ours = str(wanted.get("path", ""))
+        task["processes"] = [_merged(image_env, env, ours) for env in task["processes"]]
         linux.hide_memory()
 
     def _make(self, wanted: dict[str, Any]) -> tuple[Container, dict[str, str]]:
@@ -165,9 +167,15 @@ def _env(found: dict[str, Any]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _merged(image: dict[str, str], env: dict[str, str]) -> dict[str, str]:
-    """The task's variables override the image's; PATH is the image's unless the job sets it."""
+def _merged(image: dict[str, str], env: dict[str, str], ours: str) -> dict[str, str]:
+    """The task's variables override the image's; PATH is the image's unless the job sets it.
+
+    `ours`: a folder of programs for what the image lacks.
+    """
     merged = {"PATH": _PATH} | image | env
+    if ours:
+        merged["PATH"] += f":{ours}"
     if "SHELL" not in env:
-        merged["SHELL"] = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
+        shells = ("/bin/bash", "/bin/sh", *([f"{ours}/bash"] if ours else []))
+        merged["SHELL"] = next((path for path in shells if os.path.exists(path)), "/bin/sh")
     return merged

@@ -11,9 +11,9 @@ import os
 import re
 
 from danlu.engines.local.keeper import linux
-from danlu.engines.local.keeper.sandbox import View
+from danlu.engines.local.keeper.sandbox import RUN, View
 
-_RUNTIMES_OWN = (("/proc", "proc"), ("/dev", "tmpfs"), ("/dev/pts", "devpts"))
+_RUNTIMES_OWN = (("/proc", "proc"), ("/dev", "tmpfs"), ("/dev/pts", "devpts"), (RUN, "tmpfs"))
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
@@ -29,6 +29,17 @@ def check_mounts(pid: int, targets: list[str]) -> None:
     for point, kind in _RUNTIMES_OWN:
         if found.get(point) != (kind, "/"):
             raise OSError(f"the container's {point} is not the runtime's own")
+
+
+def hand_over_run(uid: int | None, gid: int | None) -> None:
+    """Gives the task's own folder, still empty, to its user."""
+    named = linux.open_without_links(RUN)
+    folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=named)
+    if uid is not None and gid is not None:
+        os.fchown(folder, uid, gid)
+    os.fchmod(folder, 0o700)
+    os.close(folder)
+    os.close(named)
 
 
 def view_of_container() -> View:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from danlu.engines.api import Launch, Refused, TaskLaunch, Unreachable
 from danlu.engines.local.container import refs, shape
 from danlu.engines.local.container.daemon import ATTEMPT, LABEL
+from danlu.engines.local.tools import PROGRAMS
 from danlu.spec.placement import Placement
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def contain(
         "images": refs.names_of(task.image, runtime.kind, context.config.containers.registries),
         "create": shape.body(wish, runtime),
         "checked": f"{context.config.data}/checked-images",
+        "path": PROGRAMS if task.tools else "",
         "user": _plain(identity.user),
         "groups": [(_plain(name), number) for name, number in identity.names],
     }

@@ -11,11 +11,13 @@ from typing import Any
 from danlu.engines.api import HostMount
 from danlu.engines.local.container import holder
 from danlu.engines.local.container.runtimes import Runtime
+from danlu.engines.local.keeper.sandbox import RUN, RUN_SIZE
 from danlu.spec.job import Resources
 
 _PERIOD = 100_000
 _LEAST_MEMORY = 6 << 20  # Docker's minimum
 _KILL = 9
+_RUN_OPTIONS = ["rw", "nosuid", "nodev", "mode=0755", f"size={RUN_SIZE}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ def _docker(wish: Wish, runtime: Runtime) -> dict[str, Any]:
             }
             for mount in _mounts(wish)
         ],
+        "Tmpfs": {RUN: f"mode=0755,size={RUN_SIZE}"},  # its keeper hands it over
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges", "label=disable"],
         "Init": False,
@@ -116,7 +119,8 @@ def _podman(wish: Wish, runtime: Runtime) -> dict[str, Any]:
                 "options": ["rbind", "rprivate", "ro" if mount.read_only else "rw"],
             }
             for mount in _mounts(wish)
-        ],
+        ]
+        + [{"type": "tmpfs", "destination": RUN, "options": _RUN_OPTIONS}],
         "shm_size": wish.resources.shm,
         "cap_drop": ["all"],
         "no_new_privileges": True,

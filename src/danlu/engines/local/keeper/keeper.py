@@ -23,6 +23,7 @@ from danlu.engines.local.keeper import (
     frames,
     inputs,
     linux,
+    own_folder,
     pump,
     record,
     sandbox,
@@ -116,6 +117,7 @@ class Keeper:
         self._deadline: float | None = None
         self._group: cgroup.Group | None = None
         self._record = -1
+        self._own_folder = ""  # outside its view, if it has none
 
     # -- before the command -------------------------------------------------------------------
 
@@ -172,6 +174,7 @@ class Keeper:
         else:
             linux.adopt_orphans()
             self._link_volumes()
+            self._own_folder = own_folder.make(task)
         self._inputs.terminals = self._view.terminals
         linux.hide_memory()
         if self._begun.tasks == 1 and task["drop"] and self._around.calls:
@@ -338,6 +341,8 @@ class Keeper:
         # Before its last processes end, and with them what they hold open.
         no_shm = bool(self._result) and self._view.is_shared_memory_full()
         self._end_tree()
+        if self._own_folder:
+            own_folder.remove(self._own_folder, self._task)
         for fd, log in self._sources.items():
             os.set_blocking(fd, False)
             _drain(fd, log)

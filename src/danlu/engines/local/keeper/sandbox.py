@@ -7,6 +7,7 @@ it needs was opened before, in `View`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 _SKIPPED = frozenset({"dev", "proc", "lost+found"})
 _FULL = 64 << 10  # counts as full with less than this left
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+RUN = "/run/danlu"
+"""The task's own folder in memory, for sockets: only its user can enter."""
+RUN_SIZE = "64m"
 
 
 class View:
@@ -28,10 +32,12 @@ class View:
     def __init__(self, terminals: int = -1, shared_memory: int = -1) -> None:
         self.terminals = terminals  # folder descriptors; -1: not its own
         self.shared_memory = shared_memory
+        self.run = -1
 
     def is_unused(self) -> bool:
         """Whether it is empty after the task's processes are gone."""
-        return self.shared_memory >= 0 and not os.listdir(self.shared_memory)
+        folders = (self.shared_memory, self.run)
+        return min(folders) >= 0 and not any(map(os.listdir, folders))
 
     def is_shared_memory_full(self) -> bool:
         """Whether it has no room for another large write."""
@@ -66,6 +72,11 @@ def enter(stage: str, view: View, task: dict[str, Any], hide: list[str], kept: K
     size = f",size={task['shm']}" if task["shm"] else ""
     linux.mount("shm", "dev/shm", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=1777" + size)
     view.shared_memory = os.open("dev/shm", _FOLDER)
+    own = "" if task.get("uid") is None else f",uid={task['uid']},gid={task['gid']}"
+    linux.mount(
+        "run", RUN[1:], "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, f"mode=700,size={RUN_SIZE}{own}"
+    )
+    view.run = os.open(RUN[1:], _FOLDER)
     for folder in hide:
         if os.path.isdir("." + folder):
             linux.mount("hidden", "." + folder, "tmpfs", linux.MS_RDONLY, "mode=755,size=4k")
@@ -85,10 +96,28 @@ def _bind_host() -> None:
     for entry in os.scandir("/"):
         if entry.name == "mnt" and entry.is_dir(follow_symlinks=False):
             _bind_each("/mnt")
+        elif entry.name == "run":
+            _bind_run(entry)
         elif entry.name not in _SKIPPED:
             _bind_entry(entry)
     if os.path.isdir("sys"):
         _make_read_only("sys")  # otherwise a task run as root could leave its cgroup
+    if not os.path.lexists("run"):
+        os.makedirs(RUN[1:])
+
+
+def make_run_point() -> None:
+    """Once, if we may: then the machine's /run needs no copy in every view."""
+    with contextlib.suppress(OSError):
+        os.mkdir(RUN, 0o755)
+
+
+def _bind_run(entry: os.DirEntry[str]) -> None:
+    if entry.is_dir(follow_symlinks=False) and os.path.isdir(RUN):
+        _bind_entry(entry)
+        return
+    _bind_each("/run")
+    os.mkdir(RUN[1:], 0o755)
 
 
 def _make_read_only(path: str) -> None:
@@ -116,11 +145,15 @@ def _bind_entry(entry: os.DirEntry[str]) -> None:
         return
     if entry.is_dir(follow_symlinks=False):
         os.mkdir(copy)
-    elif entry.is_file(follow_symlinks=False):
+    elif entry.is_file(follow_symlinks=False) or _is_socket(entry):
         os.close(os.open(copy, os.O_CREAT | os.O_CLOEXEC))
     else:
         return
     linux.mount(entry.path, copy, "", linux.MS_BIND | linux.MS_REC)
+
+
+def _is_socket(entry: os.DirEntry[str]) -> bool:
+    return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
 
 
 def _mount_proc() -> None:

@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 
-from danlu.engines.local.keeper import cgroup, command, frames
+from danlu.engines.local.keeper import cgroup, command, frames, own_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def serve(
     try:
         command.Starter(task, group).become()
         if kind == frames.CONNECT:
-            opened = _connected(ask)
+            opened = _connected(ask, task)
         else:
-            opened, made = _listening(ask)
+            opened, made = _listening(ask, task)
         address = opened.getsockname() if kind == frames.LISTEN else ""
     except (OSError, ValueError) as error:
         words = getattr(error, "strerror", None) or str(error)
@@ -54,10 +54,10 @@ def serve(
                 os.rmdir(os.path.dirname(made))
 
 
-def _connected(ask: dict[str, Any]) -> socket.socket:
+def _connected(ask: dict[str, Any], task: dict[str, Any]) -> socket.socket:
     if ask.get("path") is not None:
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        link.connect(_path(ask))
+        link.connect(_path(ask, task))
         return link
     hosts = _LOOPBACK if ask["host"] == "localhost" else (str(ask["host"]).encode(),)
     trouble: OSError = ConnectionRefusedError(111, os.strerror(111))
@@ -78,7 +78,7 @@ def _connected(ask: dict[str, Any]) -> socket.socket:
     raise trouble
 
 
-def _listening(ask: dict[str, Any]) -> tuple[socket.socket, str]:
+def _listening(ask: dict[str, Any], task: dict[str, Any]) -> tuple[socket.socket, str]:
     """And the path to remove at the end."""
     if ask.get("port") is not None:
         host = "127.0.0.1" if ask["host"] == "localhost" else str(ask["host"])
@@ -88,7 +88,7 @@ def _listening(ask: dict[str, Any]) -> tuple[socket.socket, str]:
         link.listen(_BACKLOG)
         return link, ""
     if ask.get("path") is not None:
-        path = _path(ask)
+        path = _path(ask, task)
     else:
         folder = f"/tmp/danlu-{os.urandom(8).hex()}"  # noqa: S108 - created here, for us only
         os.mkdir(folder, 0o700)
@@ -100,8 +100,8 @@ def _listening(ask: dict[str, Any]) -> tuple[socket.socket, str]:
     return link, path
 
 
-def _path(ask: dict[str, Any]) -> str:
-    path = str(ask["path"])
+def _path(ask: dict[str, Any], task: dict[str, Any]) -> str:
+    path = own_folder.seen_from(str(ask["path"]), task)
     if not path.startswith("/"):
         raise ValueError(f"{path}: the path of a socket must begin with /")
     if len(os.fsencode(path)) > _LONGEST_PATH:

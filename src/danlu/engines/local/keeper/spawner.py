@@ -18,7 +18,7 @@ import signal
 import socket
 import time
 
-from danlu.engines.local.keeper import cgroup, linux, record, seccomp, trial
+from danlu.engines.local.keeper import cgroup, linux, record, sandbox, seccomp, trial
 from danlu.engines.local.keeper.birth import Around, Start, begin
 from danlu.engines.local.keeper.frames import LENGTH
 from danlu.engines.local.keeper.keeper import keep, profile
@@ -77,6 +77,7 @@ class Spawner:
             cgroup.remove_spares(list(set(groups.bases.values())) if groups else [])
         self._how, self._how_why = "", "off by configuration"
         if hello["userns"] != "off":
+            sandbox.make_run_point()
             self._how, self._how_why = trial.find_namespaces(stage)
         if self._how == "user" and hello["identities"]:
             # Only the server's uid exists in there; separate users are worth more than a sandbox.

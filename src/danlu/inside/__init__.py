@@ -1,0 +1,1 @@
+"""Runs inside tasks, with the Python of Danlu's tools; imports no other package of Danlu's."""

@@ -1,0 +1,58 @@
+"""Danlu's tools for tests: made once on a machine, kept outside the repository by their hash."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from danlu.engines.api import NoTools, ToolsProgress
+from danlu.engines.local.tool_steps import Steps
+from danlu.engines.local.tools import ToolsFolder, read_mark
+from danlu.engines.local.tools_venv import VenvMaker, make
+from tests.support.parts import missing
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "danlu"
+
+
+def tools_venv() -> Path:
+    """The virtual environment for tasks without an image; about a minute the first time."""
+    folder = ToolsFolder(CACHE)
+    base = VenvMaker(folder, everybody=False)._base()
+    assert base is not None
+    return _once(folder.venv, lambda: make(folder, base, Steps(1, _silent)))
+
+
+def tools_tree() -> Path:
+    """The tree for images; a quarter of an hour the first time."""
+    from danlu.engines.local import locks
+    from danlu.server.tools.build import build
+
+    folder = ToolsFolder(CACHE)
+    place = folder.path / f"tree-{locks.tree_hash()}"
+    return _once(place, lambda: build(folder, _silent))
+
+
+def give(data: Path, *made: Path) -> None:
+    """To an installation of the test, before or after its start."""
+    folder = data / "tools"
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    for path in made:
+        (folder / path.name).symlink_to(path)
+
+
+def _once(place: Path, make: Callable[[], object]) -> Path:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with open(place.parent / f".{place.name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if read_mark(place) is None:
+            try:
+                make()
+            except NoTools as trouble:
+                missing("what environments are made of", str(trouble))
+    return place
+
+
+def _silent(progress: ToolsProgress) -> None:
+    pass
