@@ -125,4 +125,22 @@ LIVE: dict[str, tuple[str, str]] = {
     ),
     "opt.every": ("how often to redraw (default 2s)", "多久刷新一次（默认 2s）"),
     "opt.once": ("print it once", "只显示一次"),
+    "cmd.tools": (
+        "Build or install the tools of environments (admins, on this machine)",
+        "构建或安装环境所用的工具（管理员，在服务器上）",
+    ),
+    "about.tools": (
+        "The tools tree has JupyterLab, VS Code, TensorBoard, git, a shell and others, and works "
+        "in every image. build makes it from the package registries of this machine, in about a "
+        "quarter of an hour; it needs mmdebstrap, and root or user namespaces. On a machine "
+        "without registries, bring it in a file:\n"
+        "  danlu tools build && danlu tools pack tools.tar.gz\n"
+        "  danlu tools install tools.tar.gz",
+        "工具目录包含 JupyterLab、VS Code、TensorBoard、git、shell 等，可用于任何镜像。"
+        "build 用本机的软件包仓库构建，约需一刻钟；需要 mmdebstrap，以及 root 或用户命名空间。"
+        "没有仓库的机器可用文件安装：\n"
+        "  danlu tools build && danlu tools pack tools.tar.gz\n"
+        "  danlu tools install tools.tar.gz",
+    ),
+    "opt.tools.force": ("build it again", "重新构建"),
 }

@@ -543,6 +543,19 @@ COMMANDS = (
         FILE,
     ),
     Command(
+        "tools",
+        "server",
+        (
+            Option("force"),
+            Option("data", "FOLDER", words=FOLDER),
+            Option("config", "FILE", words=FILE),
+        ),
+        "status | build | pack FILE | install FILE",
+        1,
+        2,
+        "status build pack install",
+    ),
+    Command(
         "shims",
         "shims",
         (Option("dir", "FOLDER", words=FOLDER), Option("over")),

@@ -1,4 +1,4 @@
-"""`danlu up`, `down`, `init`, `admin`, `check`, and `snapshot`, `replay`."""
+"""`danlu up`, `down`, `init`, `admin`, `check`, `tools`, and `snapshot`, `replay`."""
 
 from __future__ import annotations
 
@@ -51,6 +51,13 @@ def _use_running(session: Session, args: Args) -> None:
         args.add("data", str(data))
         if here.get("config"):
             args.add("config", str(here["config"]))
+
+
+def tools(session: Session, args: Args) -> NoReturn:
+    """Works on the data folder itself, not through the server."""
+    if not (args.flag("config") or args.flag("data") or os.environ.get("DANLU_CONFIG")):
+        _use_running(session, args)
+    become("danlu.server.tools", args, session.json)
 
 
 def snapshot(session: Session, args: Args) -> int:

@@ -1,0 +1,1 @@
+"""`danlu tools`: builds, packs, installs and lists the tools tree."""
