@@ -11,12 +11,14 @@ import pytest
 from danlu.spec.ids import uuid7
 from tests.api.harness import ENDED, Harness, Job, eventually
 from tests.api.people_harness import PeopleHarness, Someone
+from tests.support.tools import give, tools_venv
 
 Found = dict[str, Any]
 
 
 @pytest.fixture
 def alice(people_harness: PeopleHarness, harness: Harness) -> Iterator[Someone]:
+    give(harness.server.data, tools_venv())
     yield people_harness.person()
     harness.clear()
 

@@ -13,10 +13,12 @@ from websockets.sync.client import ClientConnection, connect
 from tests.api.harness import PATIENCE, Harness
 from tests.api.people_harness import PROXY, PeopleHarness, Someone, through_proxy
 from tests.api.test_environments import create, refused, until
+from tests.support.tools import give, tools_venv
 
 
 @pytest.fixture
 def alice(people_harness: PeopleHarness, harness: Harness) -> Iterator[Someone]:
+    give(harness.server.data, tools_venv())
     yield people_harness.person()
     harness.clear()
 

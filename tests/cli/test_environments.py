@@ -10,10 +10,12 @@ import pytest
 
 from tests.cli.person import Person
 from tests.support.server import DanluServer
+from tests.support.tools import give, tools_venv
 
 
 @pytest.fixture
 def dev(server: DanluServer) -> Iterator[DanluServer]:
+    give(server.data, tools_venv())
     yield server
     for each in server.get("/environments")["environments"]:
         server.call("DELETE", f"/environments/{each['name']}")

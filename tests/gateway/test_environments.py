@@ -9,10 +9,12 @@ import pytest
 
 from tests.gateway.client import Client, SshServer, eventually
 from tests.gateway.test_refusals import refused
+from tests.support.tools import give, tools_venv
 
 
 @pytest.fixture(scope="module")
 def frank(door: SshServer) -> Client:
+    give(door.data, tools_venv())
     return door.person("frank")
 
 

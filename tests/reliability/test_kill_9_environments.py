@@ -13,6 +13,7 @@ from typing import Any
 
 from danlu.spec.ids import uuid7
 from tests.support.server import PATIENCE, DanluServer
+from tests.support.tools import give, tools_venv
 
 KILLS = int(os.environ.get("DANLU_TEST_KILLS", "50")) // 4
 ENVIRONMENTS = 6
@@ -69,6 +70,7 @@ class Worker(threading.Thread):
 
 
 def test_kills_lose_no_environment_and_start_none_twice(server: DanluServer) -> None:
+    give(server.data, tools_venv())
     over, chosen = threading.Event(), random.Random(3)
     workers = [Worker(server, number, over) for number in range(ENVIRONMENTS)]
     for worker in workers:

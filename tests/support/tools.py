@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Callable
@@ -39,7 +40,8 @@ def give(data: Path, *made: Path) -> None:
     folder = data / "tools"
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     for path in made:
-        (folder / path.name).symlink_to(path)
+        with contextlib.suppress(FileExistsError):
+            (folder / path.name).symlink_to(path)
 
 
 def _once(place: Path, make: Callable[[], object]) -> Path:
