@@ -34,7 +34,7 @@ DEBIAN, MUSL = "danlu-debian:1", "danlu-musl:1"
 def with_debian(docker_daemon: ContainerDaemon, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A Debian with Python, as people's images have it."""
     file = tmp_path_factory.mktemp("debian") / "debian.tar"
-    docker_daemon.import_image(DEBIAN, debian(file, "python3-minimal").read_bytes())
+    docker_daemon.import_image(DEBIAN, debian(file, "ca-certificates", "python3").read_bytes())
     return DEBIAN
 
 
