@@ -1,16 +1,17 @@
-import { keepPreviousData, useMutation, useQueries, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useNavigate, useSearchParams } from "react-router";
 import { authorised } from "../api/auth";
 import { api, got, Refusal, refusalOf, type Schemas } from "../api/client";
 import { useMe } from "../api/session";
-import { useNodes } from "../api/stream";
 import { useLanguage, useSaid, useWords } from "../i18n";
 import "../job/why.css";
 import { Cross } from "../ui/icons";
 import { Problem, useProblem } from "../ui/problem";
 import { refPath } from "../ui/values";
+import { Counts } from "./counts";
 import { BLANK, changed, fieldsOf, rolesOf, type Fields } from "./draft";
+import { Models } from "./models";
 import { Paste } from "./paste";
 import { Several } from "./several";
 import "./submit.css";
@@ -137,7 +138,15 @@ function Editor({ start, unread = false }: { start: string; unread?: boolean }) 
                   <span>{words.submit.command}</span>
                   <textarea className="input mono" name="command" rows={3} value={fields.command} onChange={(event) => set("command")(event.target.value)} />
                 </label>
-                <Counts text={settled} fields={fields} set={set("gpus")} />
+                <Counts
+                  value={fields.gpus}
+                  set={set("gpus")}
+                  trial={(count) => {
+                    const body = changed(settled, { gpus: count });
+                    return { queryKey: ["verdict", body], queryFn: () => post(body, true) };
+                  }}
+                  whyOf={(answer) => answer.previews[0]?.why}
+                />
                 <Models value={fields.model} set={set("model")} />
                 <Text label={words.submit.count} value={fields.count} set={set("count")} hint="1" />
                 <Text label={words.submit.cpus} value={fields.cpus} set={set("cpus")} hint={words.submit.follows} />
@@ -250,57 +259,6 @@ function Role({ name, fields, set }: { name: string; fields: Fields; set: (key: 
         <Text label={words.memory} value={fields.memory} set={set("memory")} hint={words.follows} />
       </div>
     </fieldset>
-  );
-}
-
-function Models({ value, set }: { value: string; set: (value: string) => void }) {
-  const words = useWords().submit;
-  const nodes = useNodes();
-  const models = [...new Set([...(nodes?.values() ?? [])].flatMap((node) => node.gpus.map((gpu) => gpu.model)))].sort();
-  if (value !== "" && !models.includes(value)) models.push(value);
-  return (
-    <label className="field">
-      <span>{words.model}</span>
-      <select className="input" value={value} onChange={(event) => set(event.target.value)}>
-        <option value="">{words.anyModel}</option>
-        {models.map((model) => <option key={model}>{model}</option>)}
-      </select>
-    </label>
-  );
-}
-
-/** Each number of GPUs with its verdict, so that the best is seen before it is tried. */
-function Counts({ text, fields, set }: { text: string; fields: Fields; set: (value: number) => void }) {
-  const words = useWords();
-  const nodes = useNodes();
-  const widest = Math.max(1, ...[...(nodes?.values() ?? [])].map((node) => node.gpus.length));
-  const choices = [...new Set([0, 1, 2, 3, 4, widest, 8])].filter((count) => count <= Math.max(widest, 8)).sort((a, b) => a - b).slice(0, 8);
-  const tried = useQueries({
-    queries: choices.map((count) => {
-      const body = changed(text, { gpus: count });
-      return { queryKey: ["verdict", body], queryFn: () => post(body, true), retry: false, staleTime: 15_000, placeholderData: keepPreviousData };
-    }),
-  });
-  return (
-    <div className="field wide" role="group" aria-label={words.submit.gpus}>
-      <div className="row">
-        <span className="label grow">{words.submit.gpus}</span>
-        <span className="note">{words.submit.marks}</span>
-      </div>
-      <div className="counts">
-        {choices.map((count, index) => {
-          const why = tried[index]?.data?.previews[0]?.why;
-          const tone = tried[index]?.error ? "bad" : why === undefined ? "" : toneOf(why);
-          const mark = tone === "go" ? words.submit.now : tone === "wait" ? words.submit.later : tone === "bad" ? words.submit.never : "";
-          return (
-            <button key={count} type="button" aria-pressed={fields.gpus === count} aria-label={`${words.gpus(count)} ${mark}`} onClick={() => set(count)}>
-              {count}
-              <i className={tone}>{tone === "bad" && <Cross size={10} />}</i>
-            </button>
-          );
-        })}
-      </div>
-    </div>
   );
 }
 
