@@ -3,6 +3,7 @@ import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { api, got, type Schemas } from "../api/client";
 import { useMe } from "../api/session";
+import { Ports } from "../doors/ports";
 import { useSaid, useWords } from "../i18n";
 import { Cross, Square, Tick } from "../ui/icons";
 import { useNow } from "../ui/now";
@@ -118,11 +119,31 @@ function Head({ job, openTerminal }: { job: JobDetail; openTerminal: () => void 
         {own && job.state === "running" && (
           <button className="button" onClick={openTerminal}>{words.job.terminal}</button>
         )}
+        {own && job.state === "running" && job.tasks.some((task) => task.ports.length > 0) && <OpenPort job={job} />}
+        {job.kind === "environment" && (
+          <Link className="button" to={`/environments/${encodeURIComponent(`${job.owner}~${job.name}`)}`}>{words.job.environment}</Link>
+        )}
         <Link className="button" to={`/submit?clone=${refPath(job.ref)}`}>{words.job.clone}</Link>
         {own && job.state === "stopping" && <StopNow id={job.id} />}
         {ended ? <Again job={job} /> : own && job.state !== "stopping" && <Stop job={job} />}
       </div>
     </div>
+  );
+}
+
+/** What it serves on the ports that it was given. */
+function OpenPort({ job }: { job: JobDetail }) {
+  const words = useWords().doors;
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <button className="button" onClick={() => setOpen(true)}>{words.openPort}</button>
+      {open && (
+        <Sheet title={`${words.ports}: ${nameOf(job.ref)}`} close={() => setOpen(false)}>
+          <Ports id={job.id} tasks={job.tasks} nameOf={(index) => taskName(job, index)} note={words.note} />
+        </Sheet>
+      )}
+    </>
   );
 }
 

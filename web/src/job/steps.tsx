@@ -5,13 +5,18 @@ import { useNow } from "../ui/now";
 import { duration } from "../ui/time";
 import type { JobDetail } from "./page";
 
-/** When this attempt's images were pulled; null where they were there already. */
-function pullOf(job: JobDetail, events: Schemas["Event"][]): { from: number; to: number | null } | null {
+interface Span {
+  from: number;
+  to: number | null;
+}
+
+/** When something was got ready for this attempt, as its images; null where it was there already. */
+function spanOf(job: JobDetail, events: Schemas["Event"][], during: string, after: string): Span | null {
   const since = job.attempts.at(-2)?.ended_at ?? job.submitted_at;
-  const ours = events.filter((event) => event.at >= since && (event.kind === "pulling" || event.kind === "pulled"));
+  const ours = events.filter((event) => event.at >= since && (event.kind === during || event.kind === after));
   if (ours.length === 0) return null;
   const last = ours.at(-1);
-  return { from: Math.min(...ours.map((event) => event.at)), to: last?.kind === "pulled" ? last.at : null };
+  return { from: Math.min(...ours.map((event) => event.at)), to: last?.kind === after ? last.at : null };
 }
 
 /** Where a job is on its way, and how long each part took. */
@@ -22,17 +27,19 @@ export function Steps({ job, events }: { job: JobDetail; events: Schemas["Event"
   const created = latest?.created_at ?? job.submitted_at;
   const started = latest?.started_at ?? null;
   const ended = job.ended_at;
-  const pull = pullOf(job, events);
-  const pulled = pull === null ? created : (pull.to ?? started ?? ended ?? now);
-  const made = Math.max(created, pulled);
-  const pulling = pull !== null && pull.to === null && started === null;
+  const readied = [
+    { name: words.job.steps.pull, span: spanOf(job, events, "pulling", "pulled") },
+    { name: words.job.steps.tools, span: spanOf(job, events, "making_tools", "made_tools") },
+  ].flatMap(({ name, span }) => (span === null ? [] : [{ name, from: span.from, to: span.to ?? started ?? ended ?? now, going: span.to === null && started === null }]));
+  const made = Math.max(created, ...readied.map((one) => one.to));
+  const going = readied.some((one) => one.going);
   const steps = [
-    { name: words.job.steps.queue, took: Math.min(created, pull?.from ?? created) - job.submitted_at, state: "done" },
-    ...(pull === null ? [] : [{ name: words.job.steps.pull, took: pulled - pull.from, state: !pulling ? "done" : ended === null ? "now" : "wrong" }]),
+    { name: words.job.steps.queue, took: Math.min(created, ...readied.map((one) => one.from)) - job.submitted_at, state: "done" },
+    ...readied.map((one) => ({ name: one.name, took: one.to - one.from, state: !one.going ? "done" : ended === null ? "now" : "wrong" })),
     {
       name: words.job.steps.create,
-      took: pulling ? null : Math.max(0, (started ?? ended ?? now) - made),
-      state: started !== null ? "done" : pulling ? "later" : ended === null ? "now" : "wrong",
+      took: going ? null : Math.max(0, (started ?? ended ?? now) - made),
+      state: started !== null ? "done" : going ? "later" : ended === null ? "now" : "wrong",
     },
     {
       name: words.job.steps.run,
