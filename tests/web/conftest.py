@@ -10,8 +10,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from danlu.api.pages import BUILT
 from tests.support.parts import missing, need
 from tests.support.server import DanluServer
+from tests.support.tools import give, tools_venv
 from tests.web.filled import Filled, fill
-from tests.web.harness import CLUSTER, WebHarness
+from tests.web.harness import CLUSTER, WebHarness, with_doors
 
 PICTURES = os.environ.get("DANLU_TEST_PICTURES")
 """A folder that keeps a picture of every page the tests look at."""
@@ -60,7 +61,9 @@ def page(web: WebHarness) -> Page:
 @pytest.fixture(scope="module")
 def filled(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
     """A cluster of its own with something on every page."""
-    server = DanluServer(tmp_path_factory.mktemp("filled") / "data", CLUSTER).start()
+    server = DanluServer(tmp_path_factory.mktemp("filled") / "data", with_doors(CLUSTER))
+    give(server.data, tools_venv())
+    server.start()
     web = WebHarness(server, browser, Path(PICTURES) if PICTURES else None)
     yield fill(web)
     web.close()

@@ -39,6 +39,11 @@ class Filled:
             "job-waiting": (f"/jobs/{self.waiting['id']}", ".why-card .sentence"),
             "job-running": (f"/jobs/{self.running['id']}", ".charts figure"),
             "job-failed": (f"/jobs/{self.failed['id']}", ".end-card"),
+            "environments": ("/environments", ".environment .ssh-line code"),
+            "environment-new": ("/environments/new", ".verdict .sentence"),
+            "environment-running": (f"/environments/{self.me.name}~dev", ".limits"),
+            "environment-waiting": (f"/environments/{self.me.name}~big", ".why-card .sentence"),
+            "environment-stopped": (f"/environments/{self.me.name}~notes", ".end-card"),
             "account": ("/account", ".manage .table"),
             "group": (f"/group/{group}", ".usage"),
             **{f"admin-{tab}": (f"/admin/{tab}", ".manage") for tab in (*admin, "audit", "backup")},
@@ -68,9 +73,28 @@ def fill(web: WebHarness) -> Filled:
     waiting = web.queue(me, name="llava-ft", gpus=4, time_limit="5h", group=group)
     web.queue(bob, name="bert", gpus=5, time_limit="8h", group=group)
     web.queue(alice, name="sweep", gpus=1, array="0-7", held=True, group=group)
+    environments(web, me, alice, hui)
     failed = web.queue(
         me, name="swin", group=group, command="echo 'CUDA out of memory' >&2; exit 1"
     )
     web.harness.wait(failed)
     hidden = web.queue(hui, name="secret", held=True)
     return Filled(web, me, people.person(), running, waiting, failed, hidden)
+
+
+def environments(web: WebHarness, me: Someone, *others: Someone) -> None:
+    """One that runs and ends soon, one that waits, one that is stopped, one of another person."""
+    (group,) = me.get("/whoami")["leads"]
+    asks = {"cpus": 1, "memory": "1G"}
+    mine = {**asks, "group": group}
+    me.do("POST", "/environments", {"name": "dev", "gpus": 1, "time_limit": "25m", **mine})
+    me.do("POST", "/environments", {"name": "big", "gpus": 5, "time_limit": "8h", **mine})
+    me.do("POST", "/environments", {"name": "notes", **mine})
+    for other in others:
+        me.do("PUT", f"/environments/dev/shares/{other.name}")
+    theirs = others[-1]
+    theirs.do("POST", "/environments", {"name": "a_name_of_27_characters_now", **asks})
+    theirs.do("PUT", f"/environments/a_name_of_27_characters_now/shares/{me.name}")
+    for name in ("dev", "notes"):
+        web.harness.until(me.get(f"/environments/{name}")["job"], "running")
+    me.do("POST", "/environments/notes/stop")

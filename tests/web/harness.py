@@ -9,7 +9,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.api.harness import Harness, Job
 from tests.api.people_harness import PASSWORD, PeopleHarness, Someone
-from tests.support.server import DanluServer
+from tests.gateway.web import free_ports
+from tests.support.server import DanluServer, free_port
 from tests.web.fonts import add_chinese
 
 CLUSTER = """
@@ -26,6 +27,13 @@ gpus = "5:RTX3090"
     for number in range(1, 5)
 )
 expect.set_options(timeout=30_000)
+
+
+def with_doors(config: str) -> str:
+    """The same with doors for SSH clients and for browsers."""
+    first = free_ports(16)
+    doors = f'ssh = "127.0.0.1:{free_port()}"\nweb = "127.0.0.1:{first}-{first + 15}"\n'
+    return config.replace("[server]\n", f"[server]\n{doors}", 1)
 
 
 class WebHarness:

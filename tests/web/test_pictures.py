@@ -63,11 +63,17 @@ def test_every_state(filled: Filled, lang: str, theme: str) -> None:
     url = web.server.url
     page = web.sign_in(web.page(lang, theme), filled.newcomer.name)
     wrong: list[str] = []
-    for name, path in {"jobs": "/jobs", "account": "/account"}.items():
+    empty = {"jobs": "/jobs", "environments": "/environments", "account": "/account"}
+    for name, path in empty.items():
         page.goto(f"{url}{path}")
         expect(page.locator(".empty, .none").first).to_be_visible()
         wrong += shoot(web, page, f"state-empty-{name}-{look}")
-    for name, path in {"job": f"/jobs/{filled.hidden['id']}", "admin": "/admin/users"}.items():
+    hidden = {
+        "job": f"/jobs/{filled.hidden['id']}",
+        "environment": f"/environments/{filled.me.name}~dev",
+        "admin": "/admin/users",
+    }
+    for name, path in hidden.items():
         page.goto(f"{url}{path}")
         expect(page.get_by_role("alert")).to_be_visible()
         wrong += shoot(web, page, f"state-refused-{name}-{look}")

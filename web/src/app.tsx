@@ -9,6 +9,9 @@ import { Guard } from "./ui/problem";
 
 const AccountPage = lazy(() => import("./account/page"));
 const AdminPage = lazy(() => import("./admin/page"));
+const EnvironmentPage = lazy(() => import("./environments/one"));
+const EnvironmentsPage = lazy(() => import("./environments/page"));
+const NewEnvironmentPage = lazy(() => import("./environments/new"));
 const GroupPage = lazy(() => import("./group/page"));
 const JobPage = lazy(() => import("./job/page"));
 const JobsPage = lazy(() => import("./jobs/page"));
@@ -42,6 +45,9 @@ export function App() {
             <Route path="/submit" element={<SubmitPage />} />
             <Route path="/jobs" element={<JobsPage />} />
             <Route path="/jobs/:ref" element={<JobPage />} />
+            <Route path="/environments" element={<EnvironmentsPage />} />
+            <Route path="/environments/new" element={<NewEnvironmentPage />} />
+            <Route path="/environments/:name" element={<EnvironmentPage />} />
             <Route path="/group/:name?" element={<GroupPage />} />
             <Route path="/admin/:tab?" element={<AdminPage />} />
             <Route path="/account" element={<AccountPage />} />

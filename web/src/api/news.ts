@@ -23,7 +23,10 @@ export function useNews(): void {
       void queries.invalidateQueries({ queryKey: ["waiting"] });
       void queries.invalidateQueries({ queryKey: ["quotas"] });
       void queries.invalidateQueries({ queryKey: ["why"] });
-      if (jobs.size > 0 || all) void queries.invalidateQueries({ queryKey: ["jobs"] });
+      if (jobs.size > 0 || all) {
+        void queries.invalidateQueries({ queryKey: ["jobs"] });
+        void queries.invalidateQueries({ queryKey: ["environments"] });
+      }
       if (all) void queries.invalidateQueries({ queryKey: ["job"] });
       else jobs.forEach((id) => void queries.invalidateQueries({ queryKey: ["job", id] }));
       jobs = new Set();

@@ -6,7 +6,7 @@ import { useStatus } from "../api/stream";
 import { useWords } from "../i18n";
 import type { Words } from "../i18n/en";
 import { Teller } from "../map/tell";
-import { Gear, Grid, List, Logo, People, Plus } from "../ui/icons";
+import { Gear, Grid, List, Logo, People, Plus, Screen } from "../ui/icons";
 import { Away } from "./away";
 import { DemoBar } from "./demo";
 import { DiskBar } from "./disk";
@@ -28,6 +28,7 @@ const PLACES: Place[] = [
   { to: "/", name: "gpus", icon: Grid, phone: true },
   { to: "/submit", name: "submit", icon: Plus, phone: true },
   { to: "/jobs", name: "jobs", icon: List, phone: true },
+  { to: "/environments", name: "environments", icon: Screen, phone: true },
   { to: "/group", name: "group", icon: People, leader: true },
   { to: "/admin", name: "admin", icon: Gear, admin: true },
 ];

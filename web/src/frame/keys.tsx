@@ -34,6 +34,7 @@ export function Keys() {
         going.current = false;
         if (event.key === "c") navigate("/");
         else if (event.key === "j") navigate("/jobs");
+        else if (event.key === "e") navigate("/environments");
         return;
       }
       if (event.key === "?") setOpen(true);
@@ -56,6 +57,7 @@ export function Keys() {
     ["c", words.create],
     ["g c", words.goGpus],
     ["g j", words.goJobs],
+    ["g e", words.goEnvironments],
     ["← ↑ → ↓", words.card],
     ["Shift + ↑ ↓", words.node],
     ["Enter", words.open],

@@ -45,6 +45,10 @@ export const Sun = line(<><circle cx="8" cy="8" r="3" /><path d="M8 1.5v1M8 13.5
 export const Pause = line(<path d="M5.5 3.5v9M10.5 3.5v9" />);
 export const Up = line(<path d="M8 13V4M4.5 7.2 8 3.7l3.5 3.5" />);
 export const Right = line(<path d="m6 3.5 4.5 4.5L6 12.5" />);
+export const Book = line(<path d="M3 3.2c2-.6 3.7-.4 5 .6 1.3-1 3-1.2 5-.6v9.3c-2-.6-3.7-.4-5 .6-1.3-1-3-1.2-5-.6zM8 3.8v9.3" />);
+export const Code = line(<path d="M5 4 1.5 8 5 12M11 4l3.5 4L11 12M9.2 2.8 6.8 13.2" />);
+export const Prompt = line(<path d="M2 2.5h12v11H2zM4.8 6l2 2-2 2M8.5 10.5h3" />);
+export const Chart = line(<path d="M2.5 2.5v11h11M4.5 10.5l3-4 2.2 2.2 3.3-4.7" />);
 export const Copy = line(<path d="M6 6h7.5v7.5H6zM10 3H2.5v7.5" />);
 
 export function Logo({ size = 22 }: { size?: number }) {
