@@ -8,6 +8,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from danlu.engines.api import NoTools, ToolsProgress
 from danlu.engines.local.tool_steps import Steps
 from danlu.engines.local.tools import ToolsFolder, read_mark
@@ -56,5 +58,19 @@ def _once(place: Path, make: Callable[[], object]) -> Path:
     return place
 
 
+def make_all() -> None:
+    """Before the tests: the tree takes longer than a test may."""
+    print("Environments: making their tools (once, up to 20 minutes)", flush=True)
+    for each in (tools_venv, tools_tree):
+        try:
+            print(f"Environments: {each()}", flush=True)
+        except (Exception, pytest.skip.Exception, pytest.fail.Exception) as trouble:
+            print(f"Environments: {trouble}", flush=True)
+
+
 def _silent(progress: ToolsProgress) -> None:
     pass
+
+
+if __name__ == "__main__":
+    make_all()
