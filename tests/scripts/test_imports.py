@@ -16,7 +16,11 @@ LINT = Path(sys.executable).with_name("lint-imports")
 
 def _copy(folder: Path) -> Path:
     shutil.copy(REPO / "pyproject.toml", folder)
-    only_code = shutil.ignore_patterns("__pycache__", "web")
+    pages = REPO / "src" / "danlu" / "web"
+
+    def only_code(parent: str, names: list[str]) -> set[str]:
+        return {name for name in names if name == "__pycache__" or Path(parent, name) == pages}
+
     shutil.copytree(REPO / "src", folder / "src", ignore=only_code)
     return folder / "src" / "danlu"
 

@@ -43,9 +43,7 @@ def to_native(spec: JobSpec, leave_out: Defaults | None = None) -> Values:
         values |= _role(spec.roles[0], leave_out)
     else:
         values["roles"] = {role.name: _role(role, leave_out) for role in spec.roles}
-    # Environments may have another default.
-    usual = spec.queue == QUEUE and spec.kind is not Kind.ENVIRONMENT
-    values["queue"] = None if usual else spec.queue
+    values["queue"] = None if spec.queue == _usual_queue(spec, leave_out) else spec.queue
     values["group"] = spec.group
     values["priority"] = spec.priority or None
     values["time_limit"] = None if spec.time_limit is None else exact_duration(spec.time_limit)
@@ -69,6 +67,13 @@ def to_native(spec: JobSpec, leave_out: Defaults | None = None) -> Values:
     values["nodes"] = {key: list(names) for key, names in asdict(spec.nodes).items() if names}
     values["preemptible"] = spec.preemptible or None
     return {key: value for key, value in values.items() if value not in (None, [], {})}
+
+
+def _usual_queue(spec: JobSpec, leave_out: Defaults | None) -> str | None:
+    """None: it has to be written down. Environments may have another default."""
+    if leave_out is not None:
+        return leave_out.queue(spec.kind)
+    return None if spec.kind is Kind.ENVIRONMENT else QUEUE
 
 
 def _role(role: Role, leave_out: Defaults | None) -> Values:
