@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from danlu.control.kernels import busy_kernels
 from danlu.engines.api import Endpoint, Engine, HostMount, Refused, TaskRef
 from danlu.spec.job import Command, RunAs
 from tests.engines import conftest
@@ -66,6 +67,27 @@ async def test_lab_runs_a_cell_under_the_machines_own_python(
         assert status["tools"]["lab"]["state"] == "ready"
         assert status["kernels"]["idle"] + status["kernels"]["busy"] == 1
         assert status["kernels"]["last"] > 1e9
+
+
+async def test_a_kernel_that_computes_is_known_to_be_busy(
+    harness: EngineHarness, tmp_path: Path
+) -> None:
+    task = await begun(harness)
+    assert await busy_kernels(harness.engine, task) == 0
+    socket = (await ask(harness.engine, task, start="lab"))["socket"]
+    async with bridge(harness.engine, task, socket, tmp_path) as here:
+        lab = Lab(here)
+        name = (await lab.kernels())["default"]
+        code = (
+            "import os, time\nwhile not os.path.exists(os.path.expanduser('~/go')): time.sleep(0.1)"
+        )
+        running = asyncio.create_task(lab.run(name, code))
+        while not await busy_kernels(harness.engine, task):
+            pass
+        (harness.outside / "home" / "go").touch()
+        await running
+        while await busy_kernels(harness.engine, task):
+            pass
 
 
 async def test_environments_of_ones_own_become_kernels_without_a_restart(

@@ -24,6 +24,7 @@ from danlu.api.app import create_app
 from danlu.control.context import Context
 from danlu.control.controller import Controller
 from danlu.control.engines import Engines
+from danlu.control.kernels import SupervisorKernels
 from danlu.control.settings import Settings
 from danlu.files.settings import FileSettings, VolumeConfig
 from danlu.server import files, first_admin
@@ -67,6 +68,7 @@ async def serve(config: ServerConfig, first_job: bool, demo: Demo | None = None)
         make = make_engine if demo is None else demo.engine
         engines = Engines(make(engine, around) for engine in config.engines)
         controller = Controller(Context(store, engines, settings))
+        controller.context.kernels = SupervisorKernels(controller.context.engine_of)
         await controller.start()
         try:
             return await _serve_http(config, controller, store, token, password, first_job, demo)

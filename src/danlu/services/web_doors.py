@@ -20,6 +20,7 @@ from danlu.access.tickets import Tickets
 from danlu.control.context import Context
 from danlu.control.life import Stage
 from danlu.engines.api import Reachable, TaskRef
+from danlu.engines.supervisor import CONTROL
 from danlu.services.doors import Doors
 from danlu.services.tasks import Tasks
 from danlu.spec.text import Text
@@ -27,8 +28,6 @@ from danlu.store import door_tokens
 from danlu.store.rows import DoorTokenRow
 
 LASTS = 30 * 86400.0
-CONTROL = "/run/danlu/control.sock"
-"""Starts the tools of a development environment; as seen from inside the task."""
 _LOOK_AGAIN = 3600.0
 _OVER = frozenset({Stage.ENDED, Stage.CONCLUDED})
 

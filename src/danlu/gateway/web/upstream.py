@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass
 
 from danlu.engines.api import Duplex, Endpoint, Reach, Refused, TaskRef
+from danlu.engines.supervisor import ask
 from danlu.gateway.web.streams import Source
 from danlu.gateway.wire import Rejected
 from danlu.spec.text import Text
@@ -14,7 +14,6 @@ from danlu.spec.text import Text
 TOOLS = ("lab", "code", "tensorboard")
 PORT = "port "  # before the number of a door to a port
 _START_PATIENCE = 60.0
-_LONGEST_LINE = 64 * 1024
 _LONGEST_SENTENCE = 2000
 
 
@@ -126,11 +125,7 @@ async def _start(way: Way, target: str) -> str:
     try:
         async with asyncio.timeout(_START_PATIENCE):
             duplex = await way.reach.connect(way.task, Endpoint(path=way.control))
-            try:
-                await duplex.send(json.dumps({"start": target}).encode() + b"\n")
-                answer = json.loads(await _line(duplex))
-            finally:
-                await duplex.close()
+            answer = await ask(duplex, {"start": target})
     except Refused as no:
         raise Rejected(
             Text(
@@ -144,16 +139,6 @@ async def _start(way: Way, target: str) -> str:
     if not isinstance(answer, dict) or not isinstance(answer.get("socket"), str):
         raise _refusal(target, answer)
     return str(answer["socket"])
-
-
-async def _line(duplex: Duplex) -> bytes:
-    line = b""
-    while not line.endswith(b"\n"):
-        piece = await duplex.receive()
-        if piece is None or len(line) > _LONGEST_LINE:
-            raise ValueError("no answer")
-        line += piece[1]
-    return line
 
 
 def _refusal(target: str, answer: object) -> Rejected:
