@@ -1,4 +1,4 @@
-"""JupyterLab, VS Code and TensorBoard of an environment in a real browser, across a restart."""
+"""VS Code and TensorBoard of an environment in a real browser."""
 
 from __future__ import annotations
 
@@ -78,29 +78,6 @@ def home(site: WebServer) -> Path:
 
 def contents(path: Path) -> str:
     return path.read_text() if path.exists() else ""
-
-
-def run_cell(page: Page, code: str, answer: str) -> None:
-    page.locator(".jp-Notebook .jp-Cell.jp-mod-active .cm-content").click()
-    page.keyboard.type(code)
-    page.keyboard.press("Shift+Enter")
-    expect(page.locator(".jp-OutputArea-output", has_text=answer)).to_be_visible(timeout=PATIENCE)
-
-
-def test_a_notebook_goes_on_while_the_server_restarts(
-    context: BrowserContext, site: WebServer, alice: Client
-) -> None:
-    page = opened(context, alice, "lab")
-    page.locator('.jp-LauncherCard[data-category="Notebook"]').first.click()
-    expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")).to_be_visible(
-        timeout=PATIENCE
-    )
-    run_cell(page, "x = 6 * 7; print('x is', x)", "x is 42")
-    site.kill()
-    run_cell(page, "print('still', x + 1)", "still 43")
-    site.launch()
-    site.wait_until_up()
-    run_cell(page, "print('again', x + 2)", "again 44")
 
 
 def test_vs_code_edits_a_file_and_has_a_terminal(
