@@ -4,43 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 
 from danlu import __version__
 from danlu.api import (
-    audit,
-    backup,
     browser,
     cluster,
     dialects,
     direct,
-    document,
     doors,
     downloads,
-    environments,
-    groups,
     jobs,
     listing,
     logs,
     metrics,
     pages,
-    people,
     platform,
     prometheus,
-    queues,
-    quotas,
-    secrets,
     session,
-    signup,
     sse,
-    ssh_keys,
-    volumes,
-    waiting,
     websockets,
 )
 from danlu.api.bounds import Bounded
 from danlu.api.demo import MarkedAsDemo
+from danlu.api.later import Later
 from danlu.api.notices import Noticed
 from danlu.api.origins import KnownHost
 from danlu.api.problems import BASE, ErrorAnswer, install
@@ -61,6 +50,24 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 NO_NAMES = Hosts()
 
+# Loaded when first asked for: the first part of the path, and the module with all routes below it.
+LATER = {
+    "environments": "environments",
+    "ssh-keys": "ssh_keys",
+    "users": "people",
+    "groups": "groups",
+    "sign-up": "signup",
+    "requests": "signup",
+    "invites": "signup",
+    "audit": "audit",
+    "queues": "queues",
+    "quotas": "quotas",
+    "backup": "backup",
+    "secrets": "secrets",
+    "volumes": "volumes",
+    "waiting": "waiting",
+}
+
 
 def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) -> FastAPI:
     app = FastAPI(
@@ -69,7 +76,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         docs_url=None,
         redoc_url=None,
         openapi_url=f"{BASE}/openapi.json",
-        generate_unique_id_function=document.operation_id,
+        generate_unique_id_function=_operation_id,
     )
     app.state.services = services
     app.state.hosts = hosts
@@ -80,6 +87,10 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         app.add_middleware(MarkedAsDemo)
     if hosts.always:
         app.add_middleware(KnownHost, hosts=hosts)
+
+    def include(router: APIRouter) -> None:
+        app.include_router(router, prefix=BASE, responses=_ERRORS)
+
     # Routes match in this order: the most frequent first, and fixed names such as
     # /jobs/convert before parameters such as /jobs/{ref}.
     for module in (
@@ -88,27 +99,17 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         jobs,
         logs,
         metrics,
-        environments,
         session,
         browser,
-        ssh_keys,
-        people,
-        groups,
-        signup,
-        audit,
         platform,
         cluster,
-        queues,
-        quotas,
-        backup,
-        secrets,
         sse,
         websockets,
         doors,
-        volumes,
-        waiting,
     ):
-        app.include_router(module.router, prefix=BASE, responses=_ERRORS)
+        include(module.router)
+    later = Later(BASE, LATER, app.router.routes, include)
+    app.router.routes.append(later)
 
     app.router.routes.insert(0, direct.submit())
     downloads.install(app)
@@ -119,6 +120,25 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         ok = services.server.healthy()
         return JSONResponse({"ok": ok}, 200 if ok else 503)
 
-    document.install(app)
+    _document(app, later)
     pages.install(app)
     return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    """The operation's name in generated clients."""
+    return f"{route.endpoint.__module__.rpartition('.')[2]}_{route.name}"
+
+
+def _document(app: FastAPI, later: Later) -> None:
+    make = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            from danlu.api.document import complete
+
+            later.load_all()
+            app.openapi_schema = complete(make())
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]

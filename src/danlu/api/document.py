@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
-from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from danlu.api import samples
@@ -20,22 +18,6 @@ _TEXTS = {
     "text/plain": samples.JOB_YAML,
     "application/gzip": "(the bytes of the file)",
 }
-
-
-def operation_id(route: APIRoute) -> str:
-    """The operation's name in generated clients."""
-    return f"{route.endpoint.__module__.rpartition('.')[2]}_{route.name}"
-
-
-def install(app: FastAPI) -> None:
-    make = app.openapi
-
-    def openapi() -> Values:
-        if app.openapi_schema is None:
-            app.openapi_schema = complete(make())
-        return app.openapi_schema
-
-    app.openapi = openapi  # type: ignore[method-assign]
 
 
 def complete(document: Values) -> Values:

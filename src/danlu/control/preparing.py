@@ -43,13 +43,14 @@ async def prepare(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcom
     """Returns None if it can be launched or was stopped, or the outcome if it never can be."""
     engine = context.engine_of(job)
     try:
-        if isinstance(engine, Images):
-            for node, image in _images(job, attempt):
+        # Most jobs need neither; a protocol check is slow.
+        if (images := _images(job, attempt)) and isinstance(engine, Images):
+            for node, image in images:
                 refusal = await _have(context, engine, job, attempt, node, image)
                 if refusal is not None or attempt.stop is not None:
                     return refusal
-        if isinstance(engine, Tools):
-            for node, with_image in _tools(job, attempt):
+        if (tools := _tools(job, attempt)) and isinstance(engine, Tools):
+            for node, with_image in tools:
                 refusal = await _have_tools(context, engine, job, attempt, node, with_image)
                 if refusal is not None or attempt.stop is not None:
                     return refusal
