@@ -145,6 +145,7 @@ export function draw(context: CanvasRenderingContext2D, plan: Plan, rows: Row[],
   const free = new Together();
   context.font = `500 11px ${colours.mono}`;
   context.textBaseline = "middle";
+  clear(context, plan, rows, before);
   for (const [index, row] of rows.entries()) {
     const was = before[index];
     if (was === row) continue;
@@ -152,9 +153,8 @@ export function draw(context: CanvasRenderingContext2D, plan: Plan, rows: Row[],
     const able = fits !== null && row.free >= fits;
     const alpha = fits !== null && !able ? FADED : 1;
     const named = was?.node.name === row.node.name && able === (fits !== null && was.free >= fits);
-    const from = named ? plan.label : 0;
-    context.clearRect(area.x + from, area.y, area.width - from, area.height);
     if (!named) {
+      context.clearRect(area.x, area.y, plan.label, area.height);
       context.globalAlpha = alpha;
       context.fillStyle = able ? colours.go : colours.text3;
       context.fillText(plan.name(row), area.x, area.y + STEP / 2);
@@ -182,6 +182,21 @@ export function draw(context: CanvasRenderingContext2D, plan: Plan, rows: Row[],
     context.stroke();
   });
   context.globalAlpha = 1;
+}
+
+/** The cells of the rows that are not as they were: neighbours in a column at once. */
+function clear(context: CanvasRenderingContext2D, plan: Plan, rows: Row[], before: Row[]): void {
+  for (let column = 0; column < plan.columns; column += 1) {
+    let first = -1;
+    for (let index = column; index < rows.length + plan.columns; index += plan.columns) {
+      const changed = index < rows.length && rows[index] !== before[index];
+      if (changed && first < 0) first = index;
+      if (changed || first < 0) continue;
+      const { x, y, width, height } = plan.rowBox(first);
+      context.clearRect(x + plan.label, y, width - plan.label, ((index - first) / plan.columns) * height);
+      first = -1;
+    }
+  }
 }
 
 function fill(filled: Together, alpha: number, x: number, y: number, width: number, cell: Cell, colours: Palette): void {
