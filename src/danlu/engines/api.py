@@ -12,7 +12,15 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import BinaryIO, Protocol, runtime_checkable
 
-from danlu.spec.job import Command, JobSpec, Processes, Resources, Stdin
+from danlu.spec.job import (
+    ANY_NODE,
+    Command,
+    JobSpec,
+    NodeChoice,
+    Processes,
+    Resources,
+    Stdin,
+)
 from danlu.spec.placement import Placement
 from danlu.spec.text import EMPTY, Text
 
@@ -104,6 +112,21 @@ class TaskLaunch:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """What an engine with a queue of its own is told about a job. One that does not place needs
+    none of it: Danlu has decided already.
+    """
+
+    name: str = ""
+    queue: str = ""
+    priority: int = 0  # higher goes first
+    time_limit: float | None = None  # seconds
+    nodes: NodeChoice = ANY_NODE
+    avoid: tuple[str, ...] = ()  # nodes on which an earlier attempt was lost
+    grace: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """A whole gang. `epoch` fences off an old leader: engines refuse one lower than the last seen.
 
@@ -118,6 +141,7 @@ class Launch:
     tasks: tuple[TaskLaunch, ...]
     places: tuple[Placement, ...] | None = None  # one for each task
     installation: str = ""
+    terms: Terms = Terms()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +236,35 @@ class NodeInfo:
     up: bool = True
     note: str = ""
     labels: tuple[str, ...] = ()  # jobs can request these
+    partitions: tuple[str, ...] = ()  # of the engine's own queues, those it belongs to
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Work on one node that no Danlu has started, e.g. a job of somebody who uses `sbatch`."""
+
+    id: str  # the engine's name for the whole job
+    user: str
+    node: str
+    name: str = ""
+    partition: str = ""
+    gpus: int = 0
+    indexes: tuple[int, ...] = ()  # of these GPUs on the node, if known
+    cpus: float = 0.0
+    memory: int = 0
+    started_at: float | None = None
+    ends_at: float | None = None  # at the latest, by its time limit
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A queue of the engine's own."""
+
+    name: str
+    up: bool = True
+    default: bool = False
+    time_limit: float | None = None  # seconds; the longest it allows
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +272,8 @@ class Inventory:
     nodes: tuple[NodeInfo, ...]
     images: bool = False  # whether it can run container images
     images_hint: Text = EMPTY  # if not: what to install
+    holders: tuple[Holder, ...] = ()  # who else holds what, if it is shared with others
+    partitions: tuple[Partition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
