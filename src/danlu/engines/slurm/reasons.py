@@ -69,7 +69,7 @@ def in_queue(reason: str, start: float | None, now: float, unlimited: bool = Fal
         return InQueue(found.code, words, None, "no_limit" if unlimited else "unplanned")
     if start > now + BEYOND_REASON:
         return InQueue(found.code, words, None, "no_limit" if unlimited else "far")
-    return InQueue(found.code, words, max(start, now))
+    return InQueue(found.code, words, start)
 
 
 def _detail(detail: str) -> Text:
