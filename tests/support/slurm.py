@@ -167,9 +167,11 @@ class Slurm(SlurmDaemons):
         daemon = self.slurmds[name]
         daemon.kill()
         daemon.wait()
-        for pid in self._of_node(name):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        steps = self.step_daemons(name)
+        for pid in steps:  # so that they start nothing while we look for what they have started
+            _send(pid, signal.SIGSTOP)
+        for pid in [*steps, *_below(steps)]:
+            _send(pid, signal.SIGKILL)
 
     def lose_node(self, name: str, reason: str = "lost its network") -> None:
         """The same, and the controller does not have to wait for its timeout to notice."""
@@ -202,18 +204,6 @@ class Slurm(SlurmDaemons):
             _end_all_of({person.uid for person in self.people.values()})
             self._accounts.remove()
             self._accounts = None
-
-    def _of_node(self, name: str) -> list[int]:
-        marks = (f"SLURMD_NODENAME={name}".encode(), str(self.folder).encode())
-        found = []
-        for pid in _pids():
-            with contextlib.suppress(OSError):
-                environ = Path(f"/proc/{pid}/environ").read_bytes()
-                words = Path(f"/proc/{pid}/cmdline").read_bytes()
-                step = b"slurmstepd" in words and f"-N {name}".encode() in words
-                if marks[1] in environ and (marks[0] in environ.split(b"\0") or step):
-                    found.append(pid)
-        return found
 
     def _uncounted(self, command: str, *words: str) -> str:
         program = shutil.which(command, path=PATH)
@@ -285,6 +275,26 @@ def declare_gpus(folder: Path, count: int) -> str:
         if not path.exists():
             os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(195, 200 + number))
     return f"{folder}/nvidia[0-{count - 1}]"
+
+
+def _below(pids: list[int]) -> list[int]:
+    """All that these processes have started, and what those have."""
+    children: dict[int, list[int]] = {}
+    for pid in _pids():
+        with contextlib.suppress(OSError, IndexError):
+            parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+            children.setdefault(int(parent), []).append(pid)
+    found, left = [], list(pids)
+    while left:
+        new = children.get(left.pop(), [])
+        found += new
+        left += new
+    return found
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def _pids() -> list[int]:

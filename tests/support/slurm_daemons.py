@@ -28,6 +28,7 @@ PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"
 PORTS = range(18000, 32000)
 PATIENCE = 120.0
 TRIES = 4
+NODE_MARK = "DANLU_TEST_NODE"
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -121,22 +122,27 @@ class SlurmDaemons:
 
     def start_node(self, name: str) -> None:
         (self.folder / "spool" / name).mkdir(exist_ok=True)
-        self.slurmds[name] = self._daemon(["slurmd", "-D", "-N", name], f"slurmd-{name}")
+        # Its slurmstepds inherit the mark; nothing else tells of which node they are.
+        mark = {NODE_MARK: name}
+        self.slurmds[name] = self._daemon(["slurmd", "-D", "-N", name], f"slurmd-{name}", env=mark)
 
     def pids(self) -> list[int]:
         """slurmctld and slurmd; munged is not counted."""
         found = [self.controller, *self.slurmds.values()]
         return [daemon.pid for daemon in found if daemon is not None]
 
-    def step_daemons(self) -> list[int]:
+    def step_daemons(self, node: str = "") -> list[int]:
         """One slurmstepd per running job. They detach from slurmd, so they are found by name."""
-        mark, found = str(self.folder).encode(), []
+        marks, found = [str(self.folder).encode()], []
+        if node:
+            marks.append(f"{NODE_MARK}={node}\0".encode())
         for name in os.listdir("/proc"):
             if name.isdigit():
                 with contextlib.suppress(OSError):
                     here = Path("/proc") / name
                     ours = (here / "comm").read_text().strip() == "slurmstepd"
-                    if ours and mark in (here / "environ").read_bytes():
+                    environ = (here / "environ").read_bytes() + b"\0" if ours else b""
+                    if ours and all(mark in environ for mark in marks):
                         found.append(int(name))
         return found
 
@@ -258,7 +264,11 @@ class SlurmDaemons:
         return False
 
     def _daemon(
-        self, argv: list[str], name: str, user: str | None = None
+        self,
+        argv: list[str],
+        name: str,
+        user: str | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
         program = shutil.which(argv[0], path=PATH)
         assert program is not None
@@ -268,7 +278,7 @@ class SlurmDaemons:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=self.env,
+                env={**self.env, **(env or {})},
                 cwd=self.folder,
                 start_new_session=True,
                 preexec_fn=_end_with_parent,

@@ -47,7 +47,7 @@ def test_a_killed_node_takes_its_jobs_along_and_comes_back(slurm: Slurm) -> None
     until(lambda: slurm.job(number)["JobState"] == "NODE_FAIL")
     slurm.start_node("n2")
     slurm.wait_until_ready("n2")
-    assert not _sleeping(bob.uid)
+    assert not _alive(bob.uid)
 
 
 def test_a_paused_controller_continues_where_it_was(slurm: Slurm) -> None:
@@ -70,15 +70,16 @@ def test_two_of_them_run_side_by_side(slurm: Slurm) -> None:
     finally:
         other.close()
     assert not folder.exists()
-    assert not _sleeping(gone.uid)
+    assert not _alive(gone.uid)
     assert gone.name not in Path("/etc/passwd").read_text()
 
 
-def _sleeping(uid: int) -> list[int]:
+def _alive(uid: int) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if path.stat().st_uid == uid:
+            ended = (path / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+            if path.stat().st_uid == uid and not ended:
                 found.append(int(path.name))
         except OSError:
             continue
