@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from danlu.engines.api import Phase
@@ -251,6 +252,7 @@ def gpu_view(gpu: Gpu, now: GpuNow = UNKNOWN) -> Values:
         "ends": gpu.ends,
         "kept_for": gpu.kept_for,
         "note": gpu.note,
+        "outside": None if gpu.outside is None else asdict(gpu.outside),
         "busy": now.busy,
         "memory_used": now.memory,
         "idle_since": now.held_idle(gpu.since, time.time()),

@@ -161,6 +161,18 @@ class TaskRef:
 
 
 @dataclass(frozen=True, slots=True)
+class InQueue:
+    """What an engine says about a task in its own queue."""
+
+    code: str = ""  # the engine's own word for the reason
+    words: Text = EMPTY  # the same as a sentence
+    start: float | None = None  # when it expects to start it
+    # Without `start`, why: no_limit (jobs before it have none), far (beyond reason), blocked (it
+    # does not start by itself), unplanned.
+    no_start: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TaskSeen:
     task: int
     phase: Phase
@@ -175,6 +187,7 @@ class TaskSeen:
     ended_at: float | None = None
     gpus: tuple[int, ...] = ()  # indexes and ports, if the engine chose them
     ports: tuple[int, ...] = ()
+    in_queue: InQueue | None = None  # PENDING: what the engine says about it
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ function Detail({ row, close }: { row: Row; close: () => void }) {
           {row.blocks.map((block) => (
             <li className="row" key={block.cells[0]?.gpu.index}>
               <span className="mono dim">{ranges(block.cells.map((cell) => cell.gpu.index))}</span>
-              {block.job && block.kind !== "reserved" ? (
+              {block.job && block.kind !== "reserved" && block.kind !== "outside" ? (
                 <Link to={`/jobs/${refPath(block.job)}`}>{block.job}</Link>
               ) : (
                 <span>{block.cells[0] ? what(block.cells[0]) : ""}</span>

@@ -222,7 +222,7 @@ def holders(
     need, with_gpus = Need(shape), shape.amount > 0
     models = {node.name: {c.index: c.model for c in node.gpus} for node in _of(snapshot, fitting)}
     found = [
-        Holder(r.ref, r.owner, name, r.gpus.get(name, ()), r.since, r.latest_end, r.expected_end)
+        _holder(r, name)
         for r, its_nodes in _running_on(snapshot, fitting)
         for name in its_nodes
         if name in fitting
@@ -233,6 +233,11 @@ def holders(
         )
     ]
     return tuple(nsmallest(_SHOWN_HOLDERS, found, key=_soonest))
+
+
+def _holder(r: Running, node: str) -> Holder:
+    gpus = r.gpus.get(node, ())
+    return Holder(r.ref, r.owner, node, gpus, r.since, r.latest_end, r.expected_end, r.outside)
 
 
 def _of(snapshot: Snapshot, names: set[str]) -> Iterator[NodeState]:
