@@ -18,7 +18,7 @@ _SOURCE = Path(danlu.__file__).parent
 _FOLDERS = ("engines/local/keeper", "engines/slurm/node", "steps", "inside")
 _EMPTY = ("", "engines", "engines/local", "engines/slurm")  # packages above them
 _RUN = """import sys
-sys.path.insert(0, sys.path[0] if sys.path and sys.path[0] else sys.argv[0].rpartition("/")[0])
+sys.path.insert(0, sys.argv[0].rpartition("/")[0])
 from danlu.engines.slurm.node.task import main
 main(sys.argv[1])
 """
