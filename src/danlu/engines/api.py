@@ -237,6 +237,7 @@ class NodeInfo:
     note: str = ""
     labels: tuple[str, ...] = ()  # jobs can request these
     partitions: tuple[str, ...] = ()  # of the engine's own queues, those it belongs to
+    words: Text = EMPTY  # `note` in both languages, if the engine has them
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from danlu.engines.api import GpuInfo, Holder, NodeInfo, Partition
 from danlu.engines.slurm import fields
+from danlu.engines.slurm.node_states import node_word
 from danlu.engines.slurm.queue import Entry
 
 # Whatever follows a state with + or a sign: `IDLE+DRAIN`, `DOWN*`, `IDLE~`.
@@ -116,6 +117,7 @@ def _node(values: Mapping[str, str]) -> Node:
         address=values.get("NodeAddr") or values["NodeName"],
         up=up,
         note=_note(state, reason, up),
+        words=node_word(state, reason).words,
         labels=_features(values.get("ActiveFeatures", "")),
         partitions=tuple(filter(None, fields.known(values.get("Partitions", "")).split(","))),
     )
