@@ -11,7 +11,7 @@ from danlu.access.identities import Person, umask_of
 from danlu.control.live_job import LiveJob
 from danlu.control.settings import Settings
 from danlu.control.steps import command_of, needed
-from danlu.engines.api import Engine, HostMount, Launch, Origin, TaskLaunch
+from danlu.engines.api import Engine, HostMount, Launch, Origin, TaskLaunch, Terms
 from danlu.files.volumes import Volumes
 from danlu.spec.job import JobSpec, Role, RunAs, Search, Variables
 from danlu.spec.search import flat, point
@@ -50,6 +50,20 @@ def launch_of(
         tasks=task_launches(job, settings, secrets, attempt.number, mounts),
         places=None if places_itself else attempt.places,
         installation=attempt.installation,
+        terms=terms_of(job) if places_itself else Terms(),
+    )
+
+
+def terms_of(job: LiveJob) -> Terms:
+    spec = job.spec
+    return Terms(
+        spec.name,
+        spec.queue,
+        spec.priority,
+        spec.time_limit,
+        spec.nodes,
+        job.avoid,
+        spec.grace,
     )
 
 

@@ -23,7 +23,11 @@ ENDED = frozenset({Phase.EXITED, Phase.LOST, Phase.ABSENT})
 _TERM, _KILL = 15, 9
 _LONGEST = 500
 _HINTS = {"TIMEOUT": "time_limit", "DEADLINE": "time_limit", "OUT_OF_MEMORY": "out_of_memory"}
+_ENDED_BY_SLURM = frozenset({*_HINTS, "CANCELLED"})
 _WORDS = {
+    "TIMEOUT": "reached Slurm's time limit",
+    "DEADLINE": "reached its deadline in Slurm",
+    "OUT_OF_MEMORY": "ran out of memory",
     "NODE_FAIL": "node failed",
     "BOOT_FAIL": "node did not boot",
     "PREEMPTED": "preempted by Slurm",
@@ -244,11 +248,21 @@ def _over(
     detail = f"{where}: {words}" if where else words
     if claim is None and record.said:
         detail += f": {record.said}"
+    if state in _ENDED_BY_SLURM:
+        # Slurm's own decision or somebody's: not a fault of the platform, to be tried again.
+        return TaskSeen(
+            index, Phase.EXITED, node, 128 + _KILL, _KILL, _HINTS.get(state, ""), detail[:_LONGEST],
+            started, (entry.ends if entry else None) or time.time(), before.gpus, before.ports,
+        )  # fmt: skip
+    if claim is None and state == "FAILED":
+        return TaskSeen(
+            index, Phase.EXITED, node, 125, None, "launch_failed", detail[:_LONGEST],
+            ended_at=(entry.ends if entry else None) or time.time(),
+        )  # fmt: skip
     return TaskSeen(
         index,
         Phase.LOST,
         node or where.partition(",")[0],
-        hint=_HINTS.get(state, ""),
         detail=detail[:_LONGEST],
         started_at=started,
         gpus=before.gpus,

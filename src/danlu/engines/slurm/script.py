@@ -163,13 +163,16 @@ def _each(terms: Terms, config: SlurmConfig, cluster: Cluster) -> list[str]:
     )
     if partition:
         options.append(f"--partition={partition}")
-    exclude = dict.fromkeys((*terms.nodes.exclude, *terms.avoid))
+    exclude = dict.fromkeys(terms.nodes.exclude)
+    known = cluster.nodes or {}
+    all_ = known.get(partition) or tuple(dict.fromkeys(_flat(known.values())))
     if terms.nodes.only:
-        known = cluster.nodes or {}
-        all_ = known.get(partition) or tuple(dict.fromkeys(_flat(known.values())))
         exclude |= dict.fromkeys(node for node in all_ if node not in terms.nodes.only)
         if not set(terms.nodes.only) & set(all_):
             raise Refused(f"none of these nodes is there: {', '.join(terms.nodes.only)}")
+    left = [node for node in all_ if node not in exclude and node not in terms.avoid]
+    if left:  # rather a node it was lost on than none
+        exclude |= dict.fromkeys(node for node in terms.avoid if node in all_)
     if exclude:
         options.append(f"--exclude={','.join(exclude)}")
     if terms.nodes.labels:
