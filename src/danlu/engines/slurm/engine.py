@@ -126,7 +126,7 @@ class SlurmEngine:
         )
         self._context = replace(self._context, cluster=cluster)
         return Inventory(
-            tuple(node.info for node in found),
+            inventory.named(found, self.config.models),
             False,
             NO_IMAGES,
             await self._holders(),

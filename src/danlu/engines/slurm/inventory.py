@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from danlu.engines.api import GpuInfo, Holder, NodeInfo, Partition
 from danlu.engines.slurm import fields
@@ -148,6 +148,21 @@ def _gpus(gres: str) -> tuple[GpuInfo, ...]:
     for model, count in fields.gpus(gres):
         found += [GpuInfo(len(found) + place, model) for place in range(count)]
     return tuple(found)
+
+
+def named(found: Iterable[Node], models: Mapping[str, str]) -> tuple[NodeInfo, ...]:
+    """With GPUs named as users name them. `models`: model -> gres type, or constraint."""
+    names = {gres.casefold(): model for model, gres in models.items()}
+    return tuple(
+        replace(
+            node.info,
+            gpus=tuple(
+                replace(gpu, model=names.get(gpu.model.casefold(), gpu.model))
+                for gpu in node.info.gpus
+            ),
+        )
+        for node in found
+    )
 
 
 def _features(text: str) -> tuple[str, ...]:
