@@ -454,6 +454,13 @@ class Tools(Protocol):
     ) -> None: ...  # raises NoTools; cancel it when no longer needed
 
 
+@runtime_checkable
+class OwnQueues(Protocol):
+    """An engine with queues of its own, to which those of Danlu lead."""
+
+    def queue_nodes(self, queue: str) -> frozenset[str] | None: ...  # None: any of its nodes
+
+
 class Reach(Protocol):
     """Ways into running tasks that work without the engine, and so without the server."""
 
