@@ -6,6 +6,7 @@ from pathlib import Path
 
 from danlu.engines.slurm.config import SlurmConfig
 from danlu.engines.slurm.engine import SlurmEngine
+from danlu.engines.slurm.shipping import ship
 from tests.engines.local_harness import LocalHarness
 from tests.support.folders import files_with
 from tests.support.slurm import Slurm
@@ -19,9 +20,18 @@ def config_of(slurm: Slurm, data: Path, shared: Path, **values: object) -> Slurm
 
 def engine_on(slurm: Slurm, data: Path, **values: object) -> SlurmEngine:
     shared = data.parent / "shared"
-    shared.mkdir(exist_ok=True)
-    shared.chmod(0o1777)
+    if not shared.exists():
+        shared.mkdir()
+        shared.chmod(0o1777)
+        lend_programs(slurm, shared)
     return SlurmEngine(config_of(slurm, data, shared, **values))
+
+
+def lend_programs(slurm: Slurm, shared: Path) -> None:
+    """The programs for the nodes are the same each time, and take long to compile."""
+    made = slurm.shared / "programs"
+    ship(made, SlurmConfig(made, made).python)
+    (shared / ".danlu").symlink_to(made / ".danlu")
 
 
 class SlurmHarness(LocalHarness):
