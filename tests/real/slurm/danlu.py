@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.real.slurm.harness import lend_programs
 from tests.support.accounts import Account
 from tests.support.server import DanluServer
 from tests.support.slurm import MODEL, PARTITION, Slurm
@@ -19,6 +20,12 @@ lost_after = 2.0
 partitions = {{ default = "{partition}" }}
 models = {{ RTX3090 = "{model}" }}
 
+[volumes.user]
+source = "{homes}"
+
+[volumes.gdata]
+source = "{homes}/gdata"
+
 [users.admin]
 uid = {uid}
 gid = {gid}
@@ -27,11 +34,13 @@ groups = [{groups}]
 
 
 def config_of(slurm: Slurm, who: Account, more: str = "") -> str:
-    shared = slurm.shared / "danlu"
-    shared.mkdir(exist_ok=True)
-    shared.chmod(0o1777)
+    shared, homes = slurm.shared / "danlu", slurm.shared / "homes"
+    for folder, mode in ((shared, 0o1777), (homes, 0o755), (homes / "gdata", 0o1777)):
+        folder.mkdir(exist_ok=True)
+        folder.chmod(mode)
     text = CONFIG.format(
         shared=shared,
+        homes=homes,
         bin=slurm.folder / "bin",
         conf=slurm.conf,
         partition=PARTITION,
@@ -44,5 +53,10 @@ def config_of(slurm: Slurm, who: Account, more: str = "") -> str:
 
 
 def server_on(slurm: Slurm, data: Path, who: Account, more: str = "") -> DanluServer:
-    server = DanluServer(data, config_of(slurm, who, more), extra_env={"PATH": slurm.env["PATH"]})
+    config = config_of(slurm, who, more)
+    # Homes are in it, and the nodes have no other view of them than the shared folder's.
+    data.mkdir(parents=True)
+    data.chmod(0o711)
+    lend_programs(slurm, slurm.shared / "danlu")
+    server = DanluServer(data, config, extra_env={"PATH": slurm.env["PATH"]})
     return server.start()
