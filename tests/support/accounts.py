@@ -63,7 +63,9 @@ class Accounts:
         home = folder / name
         more = ["--user-group", "--groups", self.group, "--no-create-home", "--shell", "/bin/bash"]
         place = ["--home-dir", str(home), "--comment", self._mark]
-        _tool("useradd", *_range("UID"), *_range("GID"), *more, *place, name)
+        # No subordinate ids: those of three people cover most of what Danlu would give out.
+        none = ["--key", "SUB_UID_COUNT=0", "--key", "SUB_GID_COUNT=0"]
+        _tool("useradd", *_range("UID"), *_range("GID"), *none, *more, *place, name)
         self._made.append(name)
         found = pwd.getpwnam(name)
         home.mkdir(mode=0o700, parents=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.gateway.client import PASSWORD, Client, make_key
-from tests.gateway.web import WebServer
+from tests.gateway.client import PASSWORD, Client, SshServer, make_key
+from tests.gateway.web import free_ports
 from tests.real.slurm.harness import lend_programs
 from tests.support.accounts import Account
 from tests.support.slurm import PARTITION, Slurm
@@ -14,29 +14,28 @@ from tests.support.slurm import PARTITION, Slurm
 QUEUE = PARTITION
 
 
-class SlurmServer(WebServer):
+class SlurmServer(SshServer):
     def __init__(self, slurm: Slurm, base: Path, **more: Any) -> None:
         self.slurm = slurm
         shared = base / "shared"
-        homes = base / "homes"
-        for folder in (shared, homes):
-            folder.mkdir()
+        shared.mkdir()
         shared.chmod(0o1777)
-        homes.chmod(0o755)
         lend_programs(slurm, shared)
         people = "".join(
             f"[users.{each.name}]\nuid = {each.uid}\ngid = {each.gid}\n"
             f"groups = {list(each.groups)}\n"
             for each in slurm.people.values()
         )
+        self.first = free_ports(16)
         config = (
-            f"{people}[engine]\n"
+            f'web = "127.0.0.1:{self.first}-{self.first + 15}"\n'
+            f'{people}[uids]\nrange = "40000-49999"\n[engine]\n'
+            '[[nodes]]\nname = "here"\nengine = "local"\ncpus = 24\nmemory = "200G"\n'
             f'[engines.cluster]\nkind = "slurm"\nshared = "{shared}"\nconf = "{slurm.conf}"\n'
             f'bin = "{slurm.folder}/bin"\ncycle = 0.2\nlost_after = 0.5\ndeadline = 5\n'
             f'[queues.default]\n[queues.{QUEUE}]\nengine = "cluster"\n'
-            f'[volumes.user]\npath = "{homes}"\n'
         )
-        super().__init__(base / "data", config=config, **more)
+        super().__init__(base / "data", config, **more)
 
     def start(self, timeout: float = 180.0) -> SlurmServer:
         super().start(timeout)

@@ -136,6 +136,7 @@ def _on_node(
         "port_count": ports_needed(task, gang),
         "port_range": list(context.config.ports),
         "addresses": dict(context.cluster.addresses or {}) if gang > 1 else {},
+        "own_home": user.home,
         "kill_wait": _KILL_WAIT,
     }
 

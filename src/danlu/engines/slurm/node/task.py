@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _KEPT_FROM_SLURM = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES",
                     "ZE_AFFINITY_MASK", "TMPDIR", "HOSTNAME", "KRB5CCNAME")  # fmt: skip
 _NOTHING_FOUND = 125
+_SERVERS_OWN = ("/userhome", "/gdata")
 
 
 def main(folder: str) -> NoReturn:
@@ -67,6 +68,7 @@ def _keep(folder: str, task: dict[str, Any]) -> NoReturn:
         start = birth.begin(around)
         where = places.meet(folder, task)
         _dress(task, where)
+        _without_servers_folders(task)
         logs = [_open_log(path) for path in task["logs"]]
         mine = NodeKeeper(around, folder, task, logs, start)
         if mine.claim():
@@ -104,6 +106,22 @@ def _dress(task: dict[str, Any], where: places.Where) -> None:
     task["claims"].update(where.claims)
     task["node"] = where.node
     task.pop("secrets")
+
+
+def _without_servers_folders(task: dict[str, Any]) -> None:
+    """The folders that Danlu makes for people may be on the server's own disk. Here they have
+    their own home; a volume somebody asked for is another matter, see NodeKeeper.run.
+    """
+    own = {mount["source"] for mount in task["mounts"] if mount["target"] in _SERVERS_OWN}
+    missing = {source for source in own if not os.path.isdir(source)}
+    task["mounts"] = [mount for mount in task["mounts"] if mount["source"] not in missing]
+    for source in missing:
+        for env in task["processes"]:
+            for name in [name for name, value in env.items() if value == source]:
+                env.pop(name)
+            env.setdefault("HOME", task["own_home"])
+        if f"{task['workdir']}/".startswith(f"{source}/"):
+            task["workdir"] = task["own_home"] + task["workdir"][len(source) :]
 
 
 def _open_log(path: str) -> int:
