@@ -153,6 +153,7 @@ class GpuHolder(BaseModel):
     since: float
     latest_end: float | None
     expected_end: float | None
+    outside: bool = Field(False, description="not a job of the platform")
 
 
 class WhatIf(BaseModel):
@@ -183,7 +184,7 @@ class Why(BaseModel):
     position: int | None
     eta: float | None
     eta_p90: float | None = Field(None, description="90% start no later")
-    eta_basis: str | None = Field(None, description="now, limits, history or none")
+    eta_basis: str | None = Field(None, description="now, limits, history, engine or none")
     eta_after: str | None = Field(None, description="the job whose end makes room")
     eta_en: str = ""
     eta_zh: str = ""
@@ -270,6 +271,15 @@ class Matches(BaseModel):
     next_line: int | None = Field(description="pass as `line` to continue")
 
 
+class OutsideJob(BaseModel):
+    """Work that no Danlu has started, such as a job of somebody who uses `sbatch`."""
+
+    engine: str
+    id: str = Field(description="the engine's name for it")
+    user: str = Field(description="whose it is, by the engine's own accounts")
+    name: str
+
+
 class Gpu(BaseModel):
     node: str
     index: int
@@ -287,6 +297,9 @@ class Gpu(BaseModel):
     ends: float | None = Field(None, description="when its job reaches its time limit; null: none")
     kept_for: str | None = Field(None, description="the job it is reserved for")
     note: str = Field("", description="what is wrong with it")
+    outside: OutsideJob | None = Field(
+        None, description="who holds it outside the platform, if that is known"
+    )
     busy: float | None = Field(None, description="utilisation, 0 to 1; null: not measured")
     memory_used: int | None = Field(None, description="bytes in use; null: not measured")
     idle_since: float | None = Field(
@@ -307,6 +320,8 @@ class Node(BaseModel):
     memory_free: int
     gpus: list[Gpu]
     note: str
+    note_en: str = ""
+    note_zh: str = ""
     engine: str
     unknown_since: float | None = Field(
         description="since when its engine has not answered; the rest is the last known state"

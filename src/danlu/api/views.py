@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from danlu.engines.api import Phase
@@ -230,6 +231,7 @@ def node_view(node: Node, now: Sequence[GpuNow] = ()) -> Values:
         "memory_free": node.memory_free,
         "gpus": [gpu_view(gpu, *now[index : index + 1]) for index, gpu in enumerate(node.gpus)],
         "note": node.note,
+        **node.words.values("note"),
         "engine": node.engine,
         "unknown_since": node.unknown_since,
     }
@@ -251,6 +253,7 @@ def gpu_view(gpu: Gpu, now: GpuNow = UNKNOWN) -> Values:
         "ends": gpu.ends,
         "kept_for": gpu.kept_for,
         "note": gpu.note,
+        "outside": None if gpu.outside is None else asdict(gpu.outside),
         "busy": now.busy,
         "memory_used": now.memory,
         "idle_since": now.held_idle(gpu.since, time.time()),

@@ -79,6 +79,7 @@ def _holder(holder: Holder) -> Values:
         "since": holder.since,
         "latest_end": holder.latest_end,
         "expected_end": holder.expected_end,
+        "outside": holder.outside,
     }
 
 

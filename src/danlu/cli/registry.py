@@ -556,6 +556,20 @@ COMMANDS = (
         "status build pack install",
     ),
     Command(
+        "slurm",
+        "server",
+        (
+            Option("out", "FOLDER", words=FOLDER),
+            Option("force"),
+            Option("via", "HOW", words="auto ssh srun"),
+            Option("shared", "FOLDER", words=FOLDER),
+        ),
+        "init NODES.toml | check [NODES.toml]",
+        1,
+        2,
+        "init check",
+    ),
+    Command(
         "shims",
         "shims",
         (Option("dir", "FOLDER", words=FOLDER), Option("over")),

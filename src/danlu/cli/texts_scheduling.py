@@ -33,6 +33,10 @@ SCHEDULING: dict[str, tuple[str, str]] = {
         "已停用：{nodes}（仍有 {count} 张卡在使用）",
     ),
     "cluster.head_out": ("OUT", "停用"),
+    "cluster.outside": (
+        "Used without the platform, by: {who}",
+        "平台外占用（显卡数）：{who}",
+    ),
     "cluster.head_outside": ("OUTSIDE", "外部"),
     "cluster.head_reserved": ("RESERVED", "预留"),
     "cluster.head_total": ("GPUS", "卡数"),

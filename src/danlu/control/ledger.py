@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from danlu.engines.api import Inventory, NodeInfo
+from danlu.control.holders import Held, spread
+from danlu.engines.api import Holder, Inventory, NodeInfo
 from danlu.sched.api import ANY, WHOLE, GpuState, NodeState, TaskShape
 from danlu.sched.place.place import Room
 from danlu.spec.placement import Placement
@@ -40,6 +41,8 @@ class Ledger:
         self._engines: dict[str, dict[str, NodeInfo]] = {}  # engine -> its nodes
         self._away: frozenset[str] = ANY  # nodes of engines that do not answer
         self._outside: dict[str, dict[str, tuple[Outside, ...]]] = {}  # engine -> attempt -> GPUs
+        self._holders: dict[str, tuple[Holder, ...]] = {}  # engine -> who is none of ours
+        self._others: dict[str, list[Held]] | None = None  # the same by node
         self._holds: dict[str, list[Hold]] = {}  # by attempt
         self._used: dict[str, _Used] = {}
         self._states: dict[str, NodeState] = {}
@@ -49,15 +52,19 @@ class Ledger:
         self._volumes: Mapping[str, frozenset[str]] = {}
 
     def learn(self, inventory: Inventory, engine: str = "local") -> bool:
-        """Stores the nodes an engine reports; returns whether they changed. Raises NodeClash."""
+        """Stores what an engine reports; returns whether it changed. Raises NodeClash."""
         found = {node.name: node for node in inventory.nodes}
+        same = inventory.holders == self._holders.get(engine, ())
         if found == self._engines.get(engine):
-            return False
+            if not same:
+                self._put_holders(engine, inventory.holders)
+            return not same
         for other, theirs in self._engines.items():
             for name in found:
                 if other != engine and name in theirs:
                     raise NodeClash(name, other)
         self._engines[engine] = found
+        self._put_holders(engine, inventory.holders)
         nodes = {name: node for each in self._engines.values() for name, node in each.items()}
         self._nodes = nodes
         self._order = sorted(nodes)
@@ -99,7 +106,32 @@ class Ledger:
             for held in attempts.values():
                 for node, indexes in held:
                     gpus.update({(node, index): WHOLE for index in indexes})
+        for node, others in self.others().items():
+            for each in others:
+                gpus.update({(node, index): WHOLE for index in each.gpus})
         return gpus
+
+    def _put_holders(self, engine: str, holders: tuple[Holder, ...]) -> None:
+        self._holders[engine] = holders
+        self._others = None
+        self._states.clear()
+
+    def others(self) -> dict[str, list[Held]]:
+        """Node -> work on it that no Danlu has started."""
+        if self._others is None:
+            used = {
+                name: frozenset(i for i, n in u.gpus.items() if n) for name, u in self._used.items()
+            }
+            self._others = {}
+            for engine, holders in self._holders.items():
+                self._others |= spread(engine, holders, self._engines[engine], used)
+        return self._others
+
+    def _forget_others(self) -> None:
+        """Which GPUs a holder has that is only counted depends on which are ours."""
+        if any(self._holders.values()):
+            self._others = None
+            self._states.clear()
 
     def put_volumes(self, volumes: Mapping[str, frozenset[str]]) -> None:
         """Node -> its volumes, of those that exist only on some nodes."""
@@ -136,12 +168,14 @@ class Ledger:
             if place.node
         ]
         self._holds[attempt_id] = holds
+        self._forget_others()
         for hold in holds:
             self._used.setdefault(hold.place.node, _Used()).add(hold, 1)
             self._states.pop(hold.place.node, None)
 
     def release(self, attempt_id: str) -> bool:
         holds = self._holds.pop(attempt_id, None)
+        self._forget_others()
         for hold in holds or ():
             self._used[hold.place.node].add(hold, -1)
             self._states.pop(hold.place.node, None)
@@ -181,7 +215,10 @@ class Ledger:
 
     def _add_up(self, node: NodeInfo) -> NodeState:
         used = self._used.get(node.name) or _Used()
-        others = self.outside() if self._outside else {}
+        others = self.outside() if self._outside or any(self._holders.values()) else {}
+        beside = self.others().get(node.name, ()) if self._holders else ()
+        cpus = used.millicpus / 1000 + sum(each.holder.cpus for each in beside)
+        memory = used.memory + sum(each.holder.memory for each in beside)
         gpus = tuple(
             GpuState(
                 g.index,
@@ -195,8 +232,8 @@ class Ledger:
             node.name,
             node.cpus,
             node.memory,
-            max(0.0, node.cpus - used.millicpus / 1000),
-            max(0, node.memory - used.memory),
+            max(0.0, node.cpus - cpus),
+            max(0, node.memory - memory),
             gpus,
             node.up and node.name not in self._away,
             drained=node.name in self._drained,

@@ -6,12 +6,14 @@ import asyncio
 from dataclasses import dataclass, field
 
 from danlu.control.life import WITH_ENGINE, Stage, check
-from danlu.engines.api import Seen
+from danlu.engines.api import Phase, Seen
 from danlu.sched.api import ANY, Cause, TaskShape, Waiting
 from danlu.spec.job import ANY_NODE, JobSpec, NodeChoice, Role
 from danlu.spec.states import Reason, State
 from danlu.spec.text import EMPTY, Text
 from danlu.store.rows import AttemptRow, EventRow, JobRow
+
+MOST_AVOIDED = 8
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +37,7 @@ class LiveJob:
     editing: bool = False  # a change is being written; it does not start meanwhile
     last: AttemptRow | None = None  # the attempt that ended before it was requeued
     preempted: int = 0  # how often it was preempted
+    avoid: tuple[str, ...] = ()  # nodes on which it was lost, the last ones
     overtaken: int = 0  # number of events about later jobs that started first
 
     @property
@@ -50,6 +53,8 @@ class LiveJob:
         """Keeps an attempt after which the job was requeued."""
         self.last = attempt
         self.preempted += attempt.reason is Reason.PREEMPTED
+        if attempt.reason is Reason.LOST:
+            self.avoid = tuple(dict.fromkeys((*self.avoid, *_lost_on(attempt))))[-MOST_AVOIDED:]
 
     @property
     def with_engine(self) -> bool:
@@ -69,6 +74,11 @@ class LiveJob:
     def take_unwritten(self) -> list[EventRow]:
         events, self.unwritten = self.unwritten, []
         return events
+
+
+def _lost_on(attempt: AttemptRow) -> list[str]:
+    lost = {task["task"] for task in attempt.tasks if task.get("phase") == Phase.LOST}
+    return [place.node for at, place in enumerate(attempt.places) if at in lost and place.node]
 
 
 def activate(

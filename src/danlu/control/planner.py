@@ -9,18 +9,16 @@ from typing import overload
 from danlu.control.changes import change_of
 from danlu.control.context import Context, now
 from danlu.control.driver import current
+from danlu.control.engine_words import in_queue_words
+from danlu.control.holders import as_running
 from danlu.control.live_job import LiveJob, waiting_of
 from danlu.control.totals import ClusterTotals, add_up
+from danlu.engines.api import OwnQueues
 from danlu.sched.api import (
     DEFAULT_QUEUE,
     Admit,
-    Basis,
-    Cause,
-    CauseKind,
     Claim,
     Decision,
-    Eta,
-    EtaBasis,
     Explanation,
     Policy,
     QueuePolicy,
@@ -35,6 +33,7 @@ from danlu.sched.api import (
     Waiting,
 )
 from danlu.sched.decide import decide
+from danlu.sched.engine_queues import explain_in_engine
 from danlu.sched.estimate.later import forget
 from danlu.sched.explain.explain import explain
 from danlu.sched.order.queue_order import CERTAIN
@@ -72,16 +71,20 @@ class Planner:
         self._last: Decision | None = None  # of a pass, while everything else waits
         if not engines.plain:
             names = {DEFAULT_QUEUE, *policy.queues}
-            policy = replace(policy, queues={n: self._applied(policy.queue(n)) for n in names})
+            policy = replace(policy, queues={n: self._applied(n, policy.queue(n)) for n in names})
         self.policy = policy
 
-    def _applied(self, rules: QueuePolicy) -> QueuePolicy:
+    def _applied(self, queue: str, rules: QueuePolicy) -> QueuePolicy:
         context = self._context
         engine = context.engines.status(rules.engine)
         nodes = rules.nodes
         if len(context.engines) > 1:
             mine = context.ledger.nodes_of(engine.name)
             nodes = mine if nodes is None else nodes & mine
+        own = engine.engine
+        theirs = own.queue_nodes(queue) if isinstance(own, OwnQueues) and engine.met else None
+        if theirs is not None:
+            nodes = theirs if nodes is None else nodes & theirs
         return replace(
             rules, nodes=nodes, engine=engine.name, admit=engine.places, closed=engine.closed
         )
@@ -116,11 +119,21 @@ class Planner:
         """For a job in the engine's own queue, which gives its own reason."""
         engine = self._context.engine_of(job).name
         tasks = job.seen.tasks if job.seen is not None else ()
-        words = next((task.detail for task in tasks if task.detail), "")
-        numbers = {"engine": engine, "why": "pending", "words": words}
-        cause = Cause(CauseKind.ENGINE, Basis.ENGINE, numbers)
-        eta = Eta(None, None, EtaBasis.NONE, why="engine")
-        return Explanation(job.id, (cause,), (), 1, eta=eta)
+        said = next((task for task in tasks if task.in_queue or task.detail), None)
+        cause, eta = in_queue_words(engine, said)
+        rules = self.policy.queue(job.row.queue)
+        return explain_in_engine(self._beside(), job.id, job.shapes, rules, cause, eta)
+
+    def _beside(self) -> Snapshot:
+        """All that holds something, whoever has placed it, ours or not."""
+        context = self._context
+        ours = [
+            _running(job, self._expected(job), context.engines.unknown_since(job) is not None)
+            for job in context.attempts.values()
+            if not job.pending
+        ]
+        others = [as_running(each) for held in context.ledger.others().values() for each in held]
+        return Snapshot(now(), context.ledger.states(), (), (*ours, *others))
 
     def start_of(self, job: LiveJob) -> Start | Admit | None:
         """Where a new job would start, if the queue is empty."""

@@ -12,7 +12,15 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import BinaryIO, Protocol, runtime_checkable
 
-from danlu.spec.job import Command, JobSpec, Processes, Resources, Stdin
+from danlu.spec.job import (
+    ANY_NODE,
+    Command,
+    JobSpec,
+    NodeChoice,
+    Processes,
+    Resources,
+    Stdin,
+)
 from danlu.spec.placement import Placement
 from danlu.spec.text import EMPTY, Text
 
@@ -104,6 +112,21 @@ class TaskLaunch:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """What an engine with a queue of its own is told about a job. One that does not place needs
+    none of it: Danlu has decided already.
+    """
+
+    name: str = ""
+    queue: str = ""
+    priority: int = 0  # higher goes first
+    time_limit: float | None = None  # seconds
+    nodes: NodeChoice = ANY_NODE
+    avoid: tuple[str, ...] = ()  # nodes on which an earlier attempt was lost
+    grace: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """A whole gang. `epoch` fences off an old leader: engines refuse one lower than the last seen.
 
@@ -118,6 +141,7 @@ class Launch:
     tasks: tuple[TaskLaunch, ...]
     places: tuple[Placement, ...] | None = None  # one for each task
     installation: str = ""
+    terms: Terms = Terms()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +161,18 @@ class TaskRef:
 
 
 @dataclass(frozen=True, slots=True)
+class InQueue:
+    """What an engine says about a task in its own queue."""
+
+    code: str = ""  # the engine's own word for the reason
+    words: Text = EMPTY  # the same as a sentence
+    start: float | None = None  # when it expects to start it
+    # Without `start`, why: no_limit (jobs before it have none), far (beyond reason), blocked (it
+    # does not start by itself), unplanned.
+    no_start: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TaskSeen:
     task: int
     phase: Phase
@@ -151,6 +187,7 @@ class TaskSeen:
     ended_at: float | None = None
     gpus: tuple[int, ...] = ()  # indexes and ports, if the engine chose them
     ports: tuple[int, ...] = ()
+    in_queue: InQueue | None = None  # PENDING: what the engine says about it
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +236,36 @@ class NodeInfo:
     up: bool = True
     note: str = ""
     labels: tuple[str, ...] = ()  # jobs can request these
+    partitions: tuple[str, ...] = ()  # of the engine's own queues, those it belongs to
+    words: Text = EMPTY  # `note` in both languages, if the engine has them
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Work on one node that no Danlu has started, e.g. a job of somebody who uses `sbatch`."""
+
+    id: str  # the engine's name for the whole job
+    user: str
+    node: str
+    name: str = ""
+    partition: str = ""
+    gpus: int = 0
+    indexes: tuple[int, ...] = ()  # of these GPUs on the node, if known
+    cpus: float = 0.0
+    memory: int = 0
+    started_at: float | None = None
+    ends_at: float | None = None  # at the latest, by its time limit
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A queue of the engine's own."""
+
+    name: str
+    up: bool = True
+    default: bool = False
+    time_limit: float | None = None  # seconds; the longest it allows
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +273,8 @@ class Inventory:
     nodes: tuple[NodeInfo, ...]
     images: bool = False  # whether it can run container images
     images_hint: Text = EMPTY  # if not: what to install
+    holders: tuple[Holder, ...] = ()  # who else holds what, if it is shared with others
+    partitions: tuple[Partition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +452,13 @@ class Tools(Protocol):
     async def prepare_tools(
         self, node: str, image: bool, progress: Callable[[ToolsProgress], None]
     ) -> None: ...  # raises NoTools; cancel it when no longer needed
+
+
+@runtime_checkable
+class OwnQueues(Protocol):
+    """An engine with queues of its own, to which those of Danlu lead."""
+
+    def queue_nodes(self, queue: str) -> frozenset[str] | None: ...  # None: any of its nodes
 
 
 class Reach(Protocol):

@@ -177,6 +177,7 @@ class Running:
     movable: bool = False
     preempted: int = 0  # how often it was preempted before
     ending: bool = False  # being preempted; its resources are reserved
+    outside: bool = False  # no job of ours
 
 
 # -- how much, and by which rules ---------------------------------------------------------------

@@ -20,9 +20,12 @@ from danlu.sched.api import (
     Policy,
     QueuePolicy,
     Snapshot,
+    TaskShape,
     Waiting,
 )
+from danlu.sched.explain import blockers
 from danlu.sched.limits import Limits
+from danlu.sched.place.place import Room
 
 
 def split(snapshot: Snapshot, policy: Policy) -> tuple[Snapshot, Sequence[Waiting]]:
@@ -64,3 +67,21 @@ def explain_aside(
         causes.append(Cause(CauseKind.ENGINE, Basis.FACT, {"engine": rules.engine, "why": "next"}))
     eta = Eta(None, None, EtaBasis.NONE, why="engine")
     return Explanation(job.job_id, tuple(causes), (), ahead + 1, eta=eta)
+
+
+def explain_in_engine(
+    snapshot: Snapshot,
+    job_id: str,
+    shapes: Sequence[TaskShape],
+    rules: QueuePolicy,
+    cause: Cause,
+    eta: Eta,
+) -> Explanation:
+    """For a job that waits in the engine's own queue: what the engine says, and beside it what we
+    know ourselves, which is how much each node has free and who holds the rest.
+    """
+    shape = blockers.largest(shapes)
+    nodes, more = blockers.verdicts(snapshot, Room(snapshot.nodes), shape, rules.nodes)
+    mine = tuple(verdict for verdict in nodes if "queue" not in verdict.lacks)
+    holders = blockers.holders(snapshot, shape, mine)
+    return Explanation(job_id, (cause,), mine, 1, more_nodes=more, holders=holders, eta=eta)

@@ -83,12 +83,14 @@ class Holder:
     since: float
     latest_end: float | None = None
     expected_end: float | None = None
+    outside: bool = False  # no job of ours; `ref` is made of its user and the engine's name for it
 
 
 class EtaBasis(StrEnum):
     NOW = "now"
     LIMITS = "limits"  # time limits of the jobs before it
     HISTORY = "history"  # run times of earlier jobs
+    ENGINE = "engine"  # the engine, which places it, says so
     NONE = "none"
 
 
@@ -102,7 +104,7 @@ class Eta:
     after: str | None = None  # reference of the job whose end frees the resources
     after_owner: str | None = None
     samples: int = 0  # number of finished jobs (or trials) it is based on
-    why: str | None = None  # no_limit, never, blocked, quota
+    why: str | None = None  # no_limit, never, blocked, quota, engine, engine_*
 
 
 class SuggestionKind(StrEnum):

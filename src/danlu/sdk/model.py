@@ -187,6 +187,7 @@ class Gpu(TypedDict, total=False):
     ends: float | None
     kept_for: str | None
     note: str
+    outside: OutsideJob | None
     busy: float | None
     memory_used: int | None
     idle_since: float | None
@@ -216,6 +217,7 @@ class GpuHolder(TypedDict, total=False):
     since: float
     latest_end: float | None
     expected_end: float | None
+    outside: bool
 
 
 class GpuSeries(TypedDict, total=False):
@@ -467,6 +469,8 @@ class Node(TypedDict, total=False):
     memory_free: int
     gpus: list[Gpu]
     note: str
+    note_en: str
+    note_zh: str
     engine: str
     unknown_since: float | None
 
@@ -521,6 +525,15 @@ class OpenDoor(TypedDict, total=False):
     port: int
     path: str
     expires_in: float
+
+
+class OutsideJob(TypedDict, total=False):
+    """Work that no Danlu has started, such as a job of somebody who uses `sbatch`."""
+
+    engine: str
+    id: str
+    user: str
+    name: str
 
 
 class Person(TypedDict, total=False):

@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.json:
         print(json.dumps([finding.values() for finding in findings], ensure_ascii=False, indent=1))
     else:
-        _print(findings)
+        print_findings(findings)
     return 0
 
 
@@ -315,7 +315,7 @@ def _disk(data: Path) -> Finding:
     )
 
 
-def _print(findings: list[Finding]) -> None:
+def print_findings(findings: list[Finding]) -> None:
     marks = {
         "yes": Text("yes   ", "可以"),
         "partly": Text("partly", "部分"),

@@ -6,8 +6,9 @@ from typing import Any
 
 from danlu.engines.local.config import SYSTEM_PATH, NodeConfig
 from danlu.server.confinement import Confinements
-from danlu.server.engines import KINDS, LOCAL, EngineConfig, with_nodes
+from danlu.server.engines import KINDS, LOCAL, SLURM, EngineConfig, with_nodes
 from danlu.server.runtimes import Runtimes
+from danlu.server.slurm_table import SlurmTable
 from danlu.server.values import Values
 from danlu.spec.fields import read_name
 from danlu.spec.text import Text
@@ -56,6 +57,11 @@ class EngineTables(Values):
         self._known(key, table, ("kind", *KINDS[kind].keys))
         if kind == LOCAL:
             return self._local(name, key, table, registries)
+        if kind == SLURM:
+            values = SlurmTable(self._where).read(table, key)
+            if "ports" in table:
+                values["ports"] = self._ports(f"{key}.ports", table["ports"])
+            return EngineConfig(name, kind, values=values)
         own = {each: value for each, value in table.items() if each != "kind"}
         return EngineConfig(name, kind, values=own)
 

@@ -10,6 +10,10 @@ engine = "lab"
 
 [queues.lab]
 engine = "lab"
+
+[engines.cluster]
+kind = "slurm"
+shared = "/gpfs/danlu"
 """
 
 from __future__ import annotations
@@ -28,12 +32,16 @@ from danlu.engines.local.config import (
     NodeConfig,
 )
 from danlu.engines.local.engine import LocalEngine
+from danlu.engines.slurm.engine import SlurmEngine
 from danlu.server.confinement import KEYS as CONFINING
 from danlu.server.confinement import Confinement
 from danlu.server.files import context_path
 from danlu.server.runtimes import KEYS as CONTAINERS
+from danlu.server.slurm_table import KEYS as SLURM_KEYS
+from danlu.server.slurm_table import slurm_config
 
 LOCAL = "local"
+SLURM = "slurm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +105,15 @@ def _local(config: EngineConfig, around: Surroundings) -> Engine:
     return LocalEngine(found, config.name)
 
 
+def _slurm(config: EngineConfig, around: Surroundings) -> Engine:
+    folder = around.folder(config.name)
+    values = dict(config.values)
+    return SlurmEngine(slurm_config(values, folder, around.log_cap, around.identities), config.name)
+
+
 KINDS: dict[str, Kind] = {
     LOCAL: Kind(_local, ("namespaces", "cgroups", "ports", "path", *CONTAINERS, *CONFINING)),
+    SLURM: Kind(_slurm, SLURM_KEYS),
 }
 
 

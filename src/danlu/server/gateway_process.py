@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import uvloop
 
 from danlu.engines.api import Reach
 from danlu.engines.local.reach import LocalReach
+from danlu.engines.slurm.reach import SlurmReach
 from danlu.gateway.process import run
 from danlu.gateway.web.settings import read_settings
 
@@ -23,7 +25,8 @@ _LARGEST_LOG = 1 << 20
 
 def reach(settings: dict[str, str]) -> Reach:
     """How tasks of an engine are reached without it."""
-    return {"local": LocalReach}[settings["kind"]](settings["run"])
+    kinds: dict[str, Callable[[str], Reach]] = {"local": LocalReach, "slurm": SlurmReach}
+    return kinds[settings["kind"]](settings["run"])
 
 
 def main() -> None:

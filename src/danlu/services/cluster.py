@@ -13,6 +13,7 @@ from danlu.access.errors import NotAllowed
 from danlu.access.principal import Asker, Principal
 from danlu.control.controller import Controller
 from danlu.control.disk_writers import Writer
+from danlu.control.holders import Held
 from danlu.control.live_job import LiveJob
 from danlu.control.scheduling import Scheduling
 from danlu.control.totals import ClusterTotals, Count
@@ -20,7 +21,17 @@ from danlu.sched.api import WHOLE, Policy, Snapshot, TaskShape
 from danlu.sched.dump import dump
 from danlu.services.gpu_usage import GpuUsage
 from danlu.services.names import HIDDEN, Hide, Names
-from danlu.spec.text import Text
+from danlu.spec.text import EMPTY, Text
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideJob:
+    """Work that no Danlu has started, such as a job of somebody who uses `sbatch`."""
+
+    engine: str
+    id: str  # the engine's name for it
+    user: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +49,7 @@ class Gpu:
     ends: float | None  # by its job's time limit
     kept_for: str | None  # reference of the waiting job it is reserved for
     note: str = ""  # what is wrong with it
+    outside: OutsideJob | None = None  # who holds it, if none of ours does
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,7 @@ class Node:
     note: str
     engine: str
     unknown_since: float | None  # its engine does not answer; the rest is its last known state
+    words: Text = EMPTY  # `note` in both languages
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +155,7 @@ class Cluster:
                     note=node.note,
                     engine=engine.name,
                     unknown_since=engine.away_since,
+                    words=node.words or Text(node.note, node.note),
                 )
             )
         return found
@@ -154,6 +168,12 @@ class Cluster:
         context = self._context
         holders, totals = context.ledger.gpu_holders(), self._controller.planner.totals()
         kept = self._controller.planner.kept()
+        others = {
+            (node, index): each
+            for node, held in context.ledger.others().items()
+            for each in held
+            for index in each.gpus
+        }
         hide = self._names.hidden_from(who)
         found = []
         for node, state in zip(context.ledger.nodes(), context.ledger.states(), strict=True):
@@ -166,6 +186,7 @@ class Cluster:
                 first = jobs[0] if jobs else None
                 since = first.attempt.started_at if first and first.attempt else None
                 count = totals.gpus[node.name, gpu.index]
+                other = others.get((node.name, gpu.index)) if first is None else None
                 shown = Gpu(
                     node=node.name,
                     index=gpu.index,
@@ -176,10 +197,11 @@ class Cluster:
                     free=count.free / WHOLE,
                     jobs=tuple(job.row.ref for job in jobs),
                     owner=first.row.owner if first else None,
-                    since=since,
-                    ends=_latest_end(first, since),
+                    since=since if other is None else other.holder.started_at,
+                    ends=_latest_end(first, since) if other is None else other.holder.ends_at,
                     kept_for=kept.get((node.name, gpu.index)) if count.reserved else None,
                     note=info.note,
+                    outside=None if other is None else _outside(other),
                 )
                 found.append(shown if hide is None else _without_names(shown, jobs, who, hide))
         return found
@@ -203,12 +225,19 @@ def _latest_end(job: LiveJob | None, since: float | None) -> float | None:
     return since + limit if since is not None and limit is not None else None
 
 
+def _outside(held: Held) -> OutsideJob:
+    return OutsideJob(held.engine, held.holder.id, held.holder.user, held.holder.name)
+
+
 def _without_names(gpu: Gpu, holders: list[LiveJob], who: Principal, hide: Hide) -> Gpu:
     rows = [job.row for job in holders]
     jobs = tuple(row.ref if rules.sees_name(who, row.owner, row.group) else HIDDEN for row in rows)
     kept_for = HIDDEN if gpu.kept_for and hide(gpu.kept_for) else gpu.kept_for
     owner = HIDDEN if jobs and jobs[0] == HIDDEN else gpu.owner
-    return replace(gpu, jobs=jobs, owner=owner, kept_for=kept_for)
+    outside = gpu.outside
+    if outside is not None and outside.user != who.name:
+        outside = replace(outside, user=HIDDEN, name=HIDDEN)
+    return replace(gpu, jobs=jobs, owner=owner, kept_for=kept_for, outside=outside)
 
 
 def _gpu_state(count: Count, well: bool) -> str:

@@ -178,6 +178,7 @@ export const en = {
     busyNow: (percent: number) => `${percent} % busy`,
     outsideCount: (n: number) => `${n} outside`,
     outside: "outside",
+    outsideJob: (user: string, engine: string, id: string, name: string) => `used from outside: ${user}, ${engine} job ${id}${name === "" ? "" : ` (${name})`}`,
     mixed: "mixed",
     legend: {
       mine: "mine",
@@ -227,7 +228,7 @@ export const en = {
     after: (ref: string) => `Next: when ${ref} ends.`,
     likely: "Most likely",
     p90: "9 in 10 by",
-    basis: (basis: string) => (basis === "history" ? "basis: limits + history" : basis === "limits" ? "basis: time limits" : ""),
+    basis: (basis: string) => (basis === "history" ? "basis: limits + history" : basis === "limits" ? "basis: time limits" : basis === "engine" ? "basis: the engine's plan" : ""),
     sooner: "Start sooner",
     apply: "Change this job; it keeps its turn",
     tried: (age: string) => `Each line was tried in the scheduler ${age} ago.`,

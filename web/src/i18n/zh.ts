@@ -178,6 +178,7 @@ export const zh: Words = {
     busyNow: (percent) => `利用率 ${percent} %`,
     outsideCount: (n) => `平台外 ${n} 卡`,
     outside: "平台外",
+    outsideJob: (user, engine, id, name) => `平台外占用：${user}，${engine} 任务 ${id}${name === "" ? "" : `（${name}）`}`,
     mixed: "混合",
     legend: {
       mine: "我的",
@@ -227,7 +228,7 @@ export const zh: Words = {
     after: (ref) => `下一个机会：${ref} 结束时。`,
     likely: "最可能",
     p90: "九成不晚于",
-    basis: (basis) => (basis === "history" ? "依据：时限 + 历史" : basis === "limits" ? "依据：时限" : ""),
+    basis: (basis) => (basis === "history" ? "依据：时限 + 历史" : basis === "limits" ? "依据：时限" : basis === "engine" ? "依据：引擎的调度计划" : ""),
     sooner: "提前开始",
     apply: "修改此任务，保留排队次序",
     tried: (age) => `每一项都在 ${age}前用调度器试算过。`,

@@ -69,6 +69,7 @@ export function Lanes({ why, limit }: { why: Why; limit: number | null }) {
                     <span className="name cut" title={one.ref}>
                       {mine ? words.why.you : one.owner} · {nameOf(one.ref)}
                       {one.gpus.length > 1 ? ` ×${one.gpus.length}` : ""}
+                      {one.outside ? ` · ${words.map.outside}` : ""}
                       {likely === null ? ` · ${words.map.noEnd}` : ""}
                     </span>
                   </div>

@@ -49,6 +49,7 @@ export function WhyPanel({ job, events }: { job: JobDetail; events: Schemas["Eve
               <div className="note">{words.why.likely}</div>
               <b className="p50">{clock(eta, words.time)}</b>
               <div className="note">{words.time.inTime(duration(Math.max(60, eta - now), words.time))}</div>
+              {found.eta_p90 == null && <div className="note">{words.why.basis(found.eta_basis ?? "")}</div>}
             </div>
             {found.eta_p90 != null && (
               <div>

@@ -201,10 +201,15 @@ function kindOf(gpu: Gpu, node: Node, mine: boolean, idle: boolean): Kind {
   }
 }
 
+/** Work that is not of the platform has no reference; this tells one from the other. */
+function outsideRef({ outside }: Gpu): string | null {
+  return outside == null ? null : `${outside.user}/${outside.engine}:${outside.id}`;
+}
+
 function blocksOf(cells: Cell[]): Block[] {
   const blocks: Block[] = [];
   for (const cell of cells) {
-    const job = cell.gpu.job ?? cell.gpu.kept_for ?? null;
+    const job = cell.gpu.job ?? cell.gpu.kept_for ?? outsideRef(cell.gpu);
     const last = blocks.at(-1);
     if (last !== undefined && last.kind === cell.kind && last.job === job) last.cells.push(cell);
     else blocks.push({ kind: cell.kind, mine: cell.mine, job, owner: cell.gpu.owner, cells: [cell] });

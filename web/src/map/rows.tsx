@@ -172,6 +172,18 @@ function Title({ block, me }: { block: Block; me: string }) {
       </div>
     );
   }
+  if (block.kind === "outside" && gpu?.outside != null) {
+    const { user, engine, id, name } = gpu.outside;
+    const wide = block.cells.length > 1;
+    return (
+      <div className="title" title={words.outsideJob(user, engine, id, name)}>
+        <Warn size={13} />
+        <b>{initials(user)}</b>
+        <span className="cut">{`${engine} ${id}`}</span>
+        {gpu.ends != null && <span className="end">{wide ? words.until(clock(gpu.ends, time)) : clock(gpu.ends, time)}</span>}
+      </div>
+    );
+  }
   const text = {
     free: words.free,
     reserved: nameOf(block.job ?? "") || words.legend.reserved,

@@ -12,6 +12,7 @@ export function useWhat(me: string) {
       const whom = gpu.kept_for?.split("/")[0] ?? "";
       return whom === me ? words.heldForYou : words.heldFor(whom);
     }
+    if (kind === "outside" && gpu.outside != null) return words.outsideJob(gpu.outside.user, gpu.outside.engine, gpu.outside.id, gpu.outside.name);
     return { free: words.free, drained: words.drained, down: words.sick, outside: words.legend.outside, silent: words.silent }[kind] + (gpu.note ? `, ${gpu.note}` : "");
   };
 }

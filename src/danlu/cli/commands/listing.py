@@ -7,7 +7,7 @@ import time
 
 from danlu.cli.formats import clock, duration, hour, moment, number, size
 from danlu.cli.options import UsageError
-from danlu.cli.table import write_table
+from danlu.cli.table import printable, write_table
 from danlu.cli.texts import pick, t
 
 TYPE_CHECKING = False
@@ -227,6 +227,9 @@ def cluster(session: Session, args: Args) -> int:
         sys.stdout.write(t(key, nodes=names, count=number(busy)) + "\n")
     if found["lent"]:
         sys.stdout.write(t("cluster.lent", count=number(found["lent"])) + "\n")
+    who = outside_users(session.client.gpus()["gpus"]) if found["gpus"]["outside"] else ""
+    if who:
+        sys.stdout.write(t("cluster.outside", who=printable(who)) + "\n")
     words = t("cluster.jobs", running=found["running"], waiting=found["waiting"])
     sys.stdout.write(words + "\n")
     for engine in found["engines"]:
@@ -338,6 +341,24 @@ def gpus(session: Session, args: Args) -> int:
     return 0
 
 
+def outside_ref(gpu: model.Gpu) -> str:
+    """Whose it is that holds it, and the engine's name for it."""
+    job = gpu.get("outside")
+    return f"{job['user']}/{job['engine']}:{job['id']}" if job else ""
+
+
+def outside_users(gpus: list[model.Gpu]) -> str:
+    """`bob 3, cy 1`: who uses GPUs without the platform."""
+    counts: dict[str, int] = {}
+    for gpu in gpus:
+        job = gpu.get("outside")
+        if job and gpu["state"] == "outside":
+            counts[job["user"]] = counts.get(job["user"], 0) + 1
+    most = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    shown = ", ".join(f"{user} {count}" for user, count in most[:5])
+    return f"{shown}, +{len(most) - 5}" if len(most) > 5 else shown
+
+
 def _gpu_row(gpu: model.Gpu, now: float, reasons: dict[str, str]) -> list[str]:
     since = gpu.get("since")
     reason = reasons.get(gpu["node"], "") if gpu["state"] == "drained" else ""
@@ -347,5 +368,5 @@ def _gpu_row(gpu: model.Gpu, now: float, reasons: dict[str, str]) -> list[str]:
         gpu.get("model") or "-",
         t(f"gpu.{gpu['state']}"),
         "-" if since is None else duration(now - since),
-        gpu.get("job") or reason or "-",
+        gpu.get("job") or outside_ref(gpu) or reason or "-",
     ]

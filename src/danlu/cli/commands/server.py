@@ -1,4 +1,4 @@
-"""`danlu up`, `down`, `init`, `admin`, `check`, `tools`, and `snapshot`, `replay`."""
+"""`danlu up`, `down`, `init`, `admin`, `check`, `tools`, `slurm`, and `snapshot`, `replay`."""
 
 from __future__ import annotations
 
@@ -58,6 +58,11 @@ def tools(session: Session, args: Args) -> NoReturn:
     if not (args.flag("config") or args.flag("data") or os.environ.get("DANLU_CONFIG")):
         _use_running(session, args)
     become("danlu.server.tools", args, session.json)
+
+
+def slurm(session: Session, args: Args) -> NoReturn:
+    """Works on this machine and the cluster's, not through the server."""
+    become("danlu.server.slurm", args, session.json)
 
 
 def snapshot(session: Session, args: Args) -> int:

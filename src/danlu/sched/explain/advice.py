@@ -81,6 +81,8 @@ def eta_words(eta: Eta, now: float, clock: Clock) -> Text:
     """
     if eta.p50 is None:
         return _no_eta(eta)
+    if eta.basis is EtaBasis.ENGINE and eta.p50 <= now:
+        return Text("Any moment; ", "随时可能开始；") + _basis(eta)
     if eta.basis is EtaBasis.NOW or eta.p50 <= now:
         return Text("Starts now", "立即开始")
     line = Text("About ", "约 ") + clock(rounded(eta.p50, now))
@@ -92,6 +94,8 @@ def eta_words(eta: Eta, now: float, clock: Clock) -> Text:
 
 
 def _basis(eta: Eta) -> Text:
+    if eta.basis is EtaBasis.ENGINE:
+        return Text("the engine's own plan", "依据引擎自身的调度计划")
     if eta.basis is EtaBasis.HISTORY:
         return Text(f"from {eta.samples} finished jobs", f"依据 {eta.samples} 个已结束任务")
     return Text("from time limits", "依据时间上限")
@@ -117,11 +121,28 @@ def _no_eta(eta: Eta) -> Text:
             "No estimate: it is blocked by something other than resources",
             "无法估计：受空位以外的原因限制",
         )
-    if eta.why == "engine":
-        return Text(
-            "No estimate: the engine decides when it starts", "无法估计：由引擎决定何时开始"
-        )
+    if eta.why in _ENGINE:
+        return _ENGINE[eta.why]
     return Text("No estimate yet", "暂无法估计")
+
+
+_ENGINE = {
+    "engine": Text(
+        "No estimate: the engine decides when it starts", "无法估计：由引擎决定何时开始"
+    ),
+    "engine_no_limit": Text(
+        "No estimate: jobs before it in the engine have no time limit",
+        "无法估计：引擎中排在它前面的任务没有时间上限",
+    ),
+    "engine_far": Text(
+        "No estimate: the engine's own date is more than a month away, which is no forecast",
+        "无法估计：引擎给出的时间在一个月之后，不足为凭",
+    ),
+    "engine_blocked": Text("No estimate: it does not start by itself", "无法估计：它不会自行开始"),
+    "engine_unplanned": Text(
+        "No estimate: the engine has not planned it yet", "无法估计：引擎尚未为它安排时间"
+    ),
+}
 
 
 def rounded(moment: float, now: float) -> float:

@@ -138,6 +138,12 @@ def _with_model(snapshot: Snapshot, policy: Policy, need: Need) -> str:
     return ", ".join(name for name in queues if meet(policy.queue(name).nodes, have))
 
 
+def with_volumes(nodes: Sequence[NodeState], shape: TaskShape, only: Only) -> bool:
+    """Whether a node it may use has all the volumes it needs."""
+    named = ("volumes", "include", "exclude")
+    return any(_suits(node, shape, named) for node in nodes if only is None or node.name in only)
+
+
 def not_now(snapshot: Snapshot, room: Room, job: Waiting, shape: TaskShape, only: Only) -> Cause:
     """It would fit with more free than there is."""
     found = summary_of(room, shape, only)
@@ -222,7 +228,7 @@ def holders(
     need, with_gpus = Need(shape), shape.amount > 0
     models = {node.name: {c.index: c.model for c in node.gpus} for node in _of(snapshot, fitting)}
     found = [
-        Holder(r.ref, r.owner, name, r.gpus.get(name, ()), r.since, r.latest_end, r.expected_end)
+        _holder(r, name)
         for r, its_nodes in _running_on(snapshot, fitting)
         for name in its_nodes
         if name in fitting
@@ -233,6 +239,11 @@ def holders(
         )
     ]
     return tuple(nsmallest(_SHOWN_HOLDERS, found, key=_soonest))
+
+
+def _holder(r: Running, node: str) -> Holder:
+    gpus = r.gpus.get(node, ())
+    return Holder(r.ref, r.owner, node, gpus, r.since, r.latest_end, r.expected_end, r.outside)
 
 
 def _of(snapshot: Snapshot, names: set[str]) -> Iterator[NodeState]:

@@ -346,7 +346,9 @@ def _guarantee(n: Numbers) -> Text:
 
 def _engine(n: Numbers) -> Text:
     engine, said = n["engine"], str(n.get("words") or "")
-    tail = Text(f": {said}", f"：{said}") if said else EMPTY
+    tail = Text(f": {said}", f"：{n.get('words_zh') or said}") if said else EMPTY
+    if n.get("code") and n["code"] != said:
+        tail += Text(f" ({engine} says {n['code']})", f"（{engine} 给出的原因：{n['code']}）")
     if n["why"] == "away":
         since = format_duration(float(n["seconds"]))
         return Text(

@@ -133,6 +133,7 @@ class Keeper:
             "cgroups": groups.folders(self._name()) if groups else [],
             "namespaces": self._around.namespaces,
             "cpu": sum(os.times()[:4]) if self._begun.tasks else 0,  # used by earlier tasks
+            **self._task.get("claims", {}),
         }
         fd = record.claim(self._folder, self._task["index"], values)
         if fd is None:
@@ -162,7 +163,7 @@ class Keeper:
 
     def _prepare(self) -> None:
         task = self._task
-        self._inputs = inputs.Inputs(self._folder, task)
+        self._inputs = inputs.Inputs(task.get("sockets") or self._folder, task)
         if self._around.groups is not None:
             self._group = self._around.groups.make(self._name(), task, self._begun.seat)
         self._limit_processes()

@@ -33,6 +33,7 @@ IN_IGNORED = 0x8000
 IN_ONESHOT = 0x80000000
 
 _SIGCHLD = 17
+_PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_NAME = 15
 _PR_SET_SECUREBITS = 28
@@ -219,6 +220,11 @@ def hide_memory() -> None:
 
 def adopt_orphans() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1, "prctl child subreaper")
+
+
+def end_with_parent(number: int) -> None:
+    """Sends this signal to us when our parent dies."""
+    _prctl(_PR_SET_PDEATHSIG, number, "prctl pdeathsig")
 
 
 def no_new_privileges() -> None:

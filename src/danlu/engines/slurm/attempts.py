@@ -1,0 +1,314 @@
+"""Attempts on Slurm: what this machine remembers of them, and what became of them.
+
+Remembered is how to find an attempt (whose it is, its token), in one small file each. Whether it
+runs and how it ended is in the user's records on the shared folder; Slurm is the second witness.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from danlu.engines.api import Phase, Seen, TaskSeen
+from danlu.engines.slurm.node.worker import FENCED
+from danlu.engines.slurm.queue import Entry
+from danlu.engines.slurm.users import User
+
+ENDED = frozenset({Phase.EXITED, Phase.LOST, Phase.ABSENT})
+_TERM, _KILL = 15, 9
+_LONGEST = 500
+_HINTS = {"TIMEOUT": "time_limit", "DEADLINE": "time_limit", "OUT_OF_MEMORY": "out_of_memory"}
+_ENDED_BY_SLURM = frozenset({*_HINTS, "CANCELLED"})
+_WORDS = {
+    "TIMEOUT": "reached Slurm's time limit",
+    "DEADLINE": "reached its deadline in Slurm",
+    "OUT_OF_MEMORY": "ran out of memory",
+    "NODE_FAIL": "node failed",
+    "BOOT_FAIL": "node did not boot",
+    "PREEMPTED": "preempted by Slurm",
+    "CANCELLED": "cancelled in Slurm, not through Danlu",
+    "REVOKED": "revoked by Slurm",
+    "": "gone from Slurm",
+}
+
+
+@dataclass(slots=True)
+class Attempt:
+    id: str
+    user: User
+    job_id: str
+    count: int
+    installation: str
+    token: str
+    handle: str = ""
+    tasks: tuple[TaskSeen, ...] = ()
+    submitted: float = 0.0  # monotonic; 0: not in this life, or still in doubt
+    stopping: bool = False
+    over_since: float | None = None  # monotonic: since when Slurm says it is over
+    doors: dict[int, tuple[str, int]] = field(default_factory=dict)  # task -> host and port
+    opened: set[int] = field(default_factory=set)  # tasks whose door is on file
+    launching: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.tasks:
+            self.tasks = tuple(TaskSeen(i, Phase.PENDING) for i in range(self.count))
+
+    @property
+    def ended(self) -> bool:
+        return all(task.phase in ENDED for task in self.tasks)
+
+    def view(self) -> Seen:
+        return Seen(self.id, self.tasks, self.handle or self.id, self.installation)
+
+    def values(self) -> dict[str, Any]:
+        return self.user.values() | {
+            "job": self.job_id,
+            "tasks": self.count,
+            "installation": self.installation,
+            "token": self.token,
+        }
+
+
+class Index:
+    """One file for each attempt in the engine's data folder."""
+
+    def __init__(self, data: Path) -> None:
+        self._folder = data / "attempts"
+        self._epoch = data / "epoch"
+
+    def start(self) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _path(self, attempt_id: str) -> Path:
+        return self._folder / attempt_id
+
+    def add(self, attempt_id: str, values: Mapping[str, Any]) -> bool:
+        """False: there is one already."""
+        draft = self._folder / f".{attempt_id}.{os.getpid()}.{time.monotonic_ns()}"
+        draft.write_text(json.dumps(values), encoding="utf-8")
+        draft.chmod(0o600)
+        try:
+            os.link(draft, self._path(attempt_id))
+        except FileExistsError:
+            return False
+        finally:
+            draft.unlink()
+        return True
+
+    def fence(self, attempt_id: str) -> None:
+        """It can never be launched, or launched again."""
+        draft = self._folder / f".{attempt_id}.fence.{os.getpid()}.{time.monotonic_ns()}"
+        draft.write_text(json.dumps({"fenced": True}), encoding="utf-8")
+        draft.rename(self._path(attempt_id))
+
+    def read(self, attempt_id: str) -> dict[str, Any] | None:
+        """None: unknown. With `fenced` it is not to be launched."""
+        try:
+            values: dict[str, Any] = json.loads(self._path(attempt_id).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return values
+
+    def remove(self, attempt_id: str) -> None:
+        self._path(attempt_id).unlink(missing_ok=True)
+
+    def names(self) -> list[str]:
+        return [name for name in os.listdir(self._folder) if not name.startswith(".")]
+
+    def load(self, attempt_id: str) -> Attempt | None:
+        values = self.read(attempt_id)
+        if values is None or values.get("fenced"):
+            return None
+        try:
+            return Attempt(
+                attempt_id,
+                User.read(values),
+                str(values["job"]),
+                int(values["tasks"]),
+                str(values["installation"]),
+                str(values["token"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def pass_epoch(self, epoch: int) -> int | None:
+        """The latest epoch if this one is older; else remembers it."""
+        try:
+            last = int(self._epoch.read_text())
+        except (OSError, ValueError):
+            last = 0
+        if epoch < last:
+            return last
+        if epoch > last:
+            draft = self._epoch.with_name(f".epoch.{os.getpid()}")
+            draft.write_text(str(epoch))
+            draft.rename(self._epoch)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the records on the shared folder say of one attempt."""
+
+    claim: str  # the job that claimed it, FENCED, or empty
+    tasks: tuple[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None], ...] = ()
+    said: str = ""
+    gone: bool = False  # its folder is not there
+
+
+def read_record(values: Any, count: int) -> Record:
+    """From an answer that nobody vouches for."""
+    if not isinstance(values, dict):
+        return Record("", gone=values == "gone")
+    tasks = []
+    listed = values.get("tasks")
+    for index in range(count):
+        pair = listed[index] if isinstance(listed, list) and index < len(listed) else (None, None)
+        claim, status = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
+        tasks.append((_mapping(claim), _mapping(status)))
+    said = str(values.get("said") or "")[:_LONGEST]
+    return Record(str(values.get("claim") or "?"), tuple(tasks), said)
+
+
+def _mapping(value: Any) -> Mapping[str, Any] | None:
+    return value if isinstance(value, dict) else None
+
+
+def judge(attempt: Attempt, record: Record, entry: Entry | None, sure: bool) -> None:
+    """Sets the attempt's tasks. `sure`: Slurm has been saying for a while that it is over."""
+    attempt.tasks = tuple(
+        _task(attempt, index, record, entry, sure) for index in range(attempt.count)
+    )
+
+
+def _task(
+    attempt: Attempt, index: int, record: Record, entry: Entry | None, sure: bool
+) -> TaskSeen:
+    before = attempt.tasks[index]
+    claim, status = record.tasks[index] if index < len(record.tasks) else (None, None)
+    if before.phase in ENDED:
+        return before
+    if claim is not None:
+        _note_door(attempt, index, claim)
+        if status is not None:
+            return _exited(index, claim, status)
+    if not sure:
+        return _alive(index, before, claim, record, entry)
+    return _over(attempt, index, before, claim, record, entry)
+
+
+def _alive(
+    index: int,
+    before: TaskSeen,
+    claim: Mapping[str, Any] | None,
+    record: Record,
+    entry: Entry | None,
+) -> TaskSeen:
+    if claim is not None:
+        return TaskSeen(
+            index,
+            Phase.RUNNING,
+            _word(claim.get("node")),
+            started_at=_number(claim.get("at")),
+            gpus=_numbers(claim.get("gpus")),
+            ports=_numbers(claim.get("ports")),
+        )
+    if record.claim or (entry is not None and (entry.begins or entry.active)):
+        return TaskSeen(index, Phase.STARTING)
+    if entry is not None and entry.waits:
+        return TaskSeen(index, Phase.PENDING, detail=entry.reason, in_queue=entry.told)
+    return before
+
+
+def _over(
+    attempt: Attempt,
+    index: int,
+    before: TaskSeen,
+    claim: Mapping[str, Any] | None,
+    record: Record,
+    entry: Entry | None,
+) -> TaskSeen:
+    """Slurm has nothing of it any more, and it left no status."""
+    started = _number(claim.get("at")) if claim else None
+    node = _word(claim.get("node")) if claim else ""
+    if attempt.stopping:
+        number = _KILL if claim is not None else _TERM
+        return TaskSeen(
+            index, Phase.EXITED, node, 128 + number, number, started_at=started,
+            ended_at=(entry.ends if entry else None) or time.time(),
+        )  # fmt: skip
+    state = entry.state if entry is not None else ""
+    where = node or ", ".join(entry.nodes if entry else ())
+    words = _WORDS.get(state, f"ended in Slurm as {state}" if state else _WORDS[""])
+    detail = f"{where}: {words}" if where else words
+    if claim is None and record.said:
+        detail += f": {record.said}"
+    if state in _ENDED_BY_SLURM:
+        # Slurm's own decision or somebody's: not a fault of the platform, to be tried again.
+        return TaskSeen(
+            index, Phase.EXITED, node, 128 + _KILL, _KILL, _HINTS.get(state, ""), detail[:_LONGEST],
+            started, (entry.ends if entry else None) or time.time(), before.gpus, before.ports,
+        )  # fmt: skip
+    if claim is None and state == "FAILED":
+        return TaskSeen(
+            index, Phase.EXITED, node, 125, None, "launch_failed", detail[:_LONGEST],
+            ended_at=(entry.ends if entry else None) or time.time(),
+        )  # fmt: skip
+    return TaskSeen(
+        index,
+        Phase.LOST,
+        node or where.partition(",")[0],
+        detail=detail[:_LONGEST],
+        started_at=started,
+        gpus=before.gpus,
+        ports=before.ports,
+    )
+
+
+def _exited(index: int, claim: Mapping[str, Any], status: Mapping[str, Any]) -> TaskSeen:
+    signal = status.get("signal")
+    number = int(signal) if isinstance(signal, int) and 0 < signal < 128 else None
+    code = status.get("code")
+    plain = int(code) if isinstance(code, int) and 0 <= code <= 255 else 1
+    return TaskSeen(
+        index,
+        Phase.EXITED,
+        _word(claim.get("node")),
+        exit_code=128 + number if number else plain,
+        signal=number,
+        hint=str(status.get("hint") or "")[:64],
+        detail=str(status.get("detail") or "")[:_LONGEST],
+        started_at=_number(claim.get("at")),
+        ended_at=_number(status.get("at")),
+        gpus=_numbers(claim.get("gpus")),
+        ports=_numbers(claim.get("ports")),
+    )
+
+
+def _note_door(attempt: Attempt, index: int, claim: Mapping[str, Any]) -> None:
+    port = claim.get("port")
+    if isinstance(port, int) and 0 < port < 65536:
+        attempt.doors[index] = (_word(claim.get("node")), port)
+
+
+def fenced(record: Record) -> bool:
+    return record.claim == FENCED
+
+
+def _word(value: Any) -> str:
+    return value[:255] if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, str):
+        return ()
+    return tuple(int(word) for word in value.split(",")[:64] if word.isascii() and word.isdigit())

@@ -1,0 +1,174 @@
+"""Turns a launch into a batch script and what its tasks read on their nodes.
+
+The tasks are those of the local engine, without a view of their own; nodes and ports are marks
+that each task replaces once Slurm has placed the gang.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from danlu.engines.api import Launch, Plan, Refused, TaskLaunch
+from danlu.engines.local.check import Abilities
+from danlu.engines.local.config import LocalConfig
+from danlu.engines.local.plan import PlanContext, make_plan
+from danlu.engines.local.steps import MOUNT as STEPS
+from danlu.engines.local.tools import OWN_MOUNTS, ToolsFolder
+from danlu.engines.peers import ports_needed
+from danlu.engines.slurm import script
+from danlu.engines.slurm.config import SlurmConfig
+from danlu.engines.slurm.node import places
+from danlu.engines.slurm.script import NO_CLUSTER, Cluster
+from danlu.engines.slurm.users import User
+from danlu.spec.placement import Placement
+
+_ATTEMPT = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_INSTALLATION = re.compile(r"[A-Za-z0-9_-]{0,128}")
+_SHOWN = re.compile(r"danlu-(host|name)-(\d+)\.invalid|91(\d{5})(\d{3})")
+_KILL_WAIT = 20.0  # seconds, less than Slurm's usual 30
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    config: SlurmConfig
+    agent: str
+    cluster: Cluster = NO_CLUSTER
+
+
+def plan(launch: Launch, context: Context) -> Plan:
+    _check(launch)
+    user = User.of(launch.identity)
+    home = Path(f"{context.config.shared}/{user.folder}")
+    folder = f"{home}/run/{launch.attempt_id}"
+    text = script.write(launch, folder, context.agent, context.config, context.cluster)
+    tasks, shown = _tasks(launch, user, home, context)
+    body = {
+        "script": text,
+        "tasks": tasks,
+        "secrets": [dict(task.secrets) for task in launch.tasks],
+    }
+    payload = json.dumps(body).encode()
+    return Plan(text + "\n" + shown, payload, hashlib.sha256(payload).hexdigest())
+
+
+def _check(launch: Launch) -> None:
+    if launch.places is not None:
+        names = ", ".join(place.node for place in launch.places)
+        raise Refused(f"Slurm chooses the nodes of a job itself; it was given: {names}")
+    if not _ATTEMPT.fullmatch(launch.attempt_id):
+        raise Refused(f"invalid attempt id: {launch.attempt_id!r}")
+    if not _INSTALLATION.fullmatch(launch.installation):
+        raise Refused(f"invalid installation id: {launch.installation!r}")
+    uid = launch.identity.uid
+    if uid is not None and uid != os.geteuid() and os.geteuid() != 0:
+        raise Refused(
+            f"jobs of {launch.identity.user} must be submitted as uid {uid}, but the server is "
+            "not root"
+        )
+
+
+def _tasks(
+    launch: Launch, user: User, home: Path, context: Context
+) -> tuple[list[dict[str, Any]], str]:
+    """What each task reads on its node, without secrets; and the text of a dry run."""
+    gang = len(launch.tasks)
+    marked = replace(
+        launch,
+        tasks=tuple(replace(task, secrets={}) for task in launch.tasks),
+        places=tuple(_marks(task, gang) for task in launch.tasks),
+    )
+    config = context.config
+    around = PlanContext(
+        LocalConfig(home, path=config.path, log_cap=config.log_cap),
+        Abilities(identities=True),
+        {places.name_mark(i): places.host_mark(i) for i in range(gang)},
+        {},
+        "slurm",
+        tools=ToolsFolder(config.shared),
+    )
+    message = json.loads(make_plan(marked, around).payload)
+    tasks = [
+        _on_node(values, task, gang, user, context)
+        for values, task in zip(message["tasks"], launch.tasks, strict=True)
+    ]
+    shown = [_text(task, values) for task, values in zip(launch.tasks, tasks, strict=True)]
+    return tasks, "\n".join(shown) + "\n"
+
+
+def _marks(task: TaskLaunch, gang: int) -> Placement:
+    count = ports_needed(task, gang)
+    ports = tuple(places.port_mark(task.index, place) for place in range(count))
+    return Placement(places.name_mark(task.index), ports=ports)
+
+
+def _on_node(
+    values: dict[str, Any], task: TaskLaunch, gang: int, user: User, context: Context
+) -> dict[str, Any]:
+    """It is the user's process already, and its GPUs are those Slurm shows it."""
+    steps = f"{context.agent}/danlu/steps"
+    inside = f"{context.agent}/danlu/inside"
+    values = json.loads(
+        json.dumps(values).replace(STEPS.source, steps).replace(_inside_source(), inside)
+    )
+    has_home = any(mount.target == "/userhome" for mount in task.mounts)
+    for env in values["processes"]:
+        for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
+            if name not in task.env:
+                env.pop(name, None)
+        if not has_home:
+            env["HOME"] = user.home
+    if not has_home and task.workdir is None:
+        values["workdir"] = user.home
+    return values | {
+        "uid": None,
+        "gid": None,
+        "groups": [],
+        "drop": False,
+        "devices": [],
+        "pids": 0,
+        "gang": gang,
+        "port_count": ports_needed(task, gang),
+        "port_range": list(context.config.ports),
+        "addresses": dict(context.cluster.addresses or {}) if gang > 1 else {},
+        "own_home": user.home,
+        "kill_wait": _KILL_WAIT,
+    }
+
+
+def _inside_source() -> str:
+    return os.path.join(os.path.dirname(os.path.dirname(STEPS.source)), "danlu", "inside")
+
+
+def _text(task: TaskLaunch, values: dict[str, Any]) -> str:
+    """What the task gets besides the script, as comments below it."""
+    lines = [
+        f"# task {task.index} ({task.role} {task.role_index})",
+        f"#   command: {json.dumps(list(task.command.words), ensure_ascii=False)}",
+        f"#   folder:  {values['workdir']}",
+    ]
+    own = (*OWN_MOUNTS, STEPS.name)
+    lines += [
+        f"#   volume:  {mount['source']}" for mount in values["mounts"] if mount["name"] not in own
+    ]
+    for number, env in enumerate(values["processes"]):
+        lines.append(f"#   process {number}:")
+        shown = env | dict.fromkeys(task.secrets, "***")
+        lines += [f"#     {name}={_one_line(shown[name])}" for name in sorted(shown)]
+    return "\n".join(lines)
+
+
+def _one_line(value: str) -> str:
+    plain = _SHOWN.sub(_mark_text, value)
+    return plain if plain.isprintable() else json.dumps(plain, ensure_ascii=False)
+
+
+def _mark_text(mark: re.Match[str]) -> str:
+    if mark[1]:
+        return f"<node of task {mark[2]}>"
+    return f"<port {int(mark[4]) + 1} of task {int(mark[3])}>"

@@ -1,0 +1,263 @@
+"""Keeps the state of all attempts up to date: one look at Slurm's queue per cycle, then their
+records, and a hint to whoever waits for a change.
+
+The queue is asked first: what it says is over has by then left its status, if it has any.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+
+from danlu.engines.api import Observation, Phase, Unreachable
+from danlu.engines.slurm import queue
+from danlu.engines.slurm.attempts import Attempt, Index, Record, judge, read_record
+from danlu.engines.slurm.commands import Commands
+from danlu.engines.slurm.config import SlurmConfig
+from danlu.engines.slurm.node.worker import FENCED
+from danlu.engines.slurm.queue import Entry
+from danlu.engines.slurm.reach import Doors
+from danlu.engines.slurm.users import Silent, User, Users
+
+_IDLE_FACTOR = 5  # so many cycles between two looks while there is nothing of ours
+_MOST_AT_ONCE = 500  # attempts whose records are read with one request
+
+
+class Watch:
+    def __init__(
+        self,
+        config: SlurmConfig,
+        commands: Commands,
+        users: Users,
+        index: Index,
+        doors: Doors,
+        address: Callable[[str], str],
+    ) -> None:
+        self.attempts: dict[str, Attempt] = {}
+        self.entries: tuple[Entry, ...] = ()
+        self.trouble: str | None = "Slurm has not been asked yet"
+        self.looked_at = 0.0  # monotonic: when the last answer of the queue was asked for
+        self.cycles = 0
+        self._config = config
+        self._commands = commands
+        self._users = users
+        self._index = index
+        self._doors = doors
+        self._address = address  # node -> where it is reached
+        self._token = secrets.token_hex(4)
+        self._count = 0
+        self._changed: dict[str, int] = {}  # attempt -> its last change, oldest first
+        self._listeners: weakref.WeakSet[asyncio.Event] = weakref.WeakSet()
+        self._soon = asyncio.Event()
+        self._looking = asyncio.Lock()
+        self._loop: asyncio.Task[None] | None = None
+
+    # -- life ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        if self._loop is None:
+            self._loop = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        if self._loop is not None:
+            self._loop.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._loop
+            self._loop = None
+
+    async def _run(self) -> None:
+        while True:
+            with contextlib.suppress(Unreachable):
+                await self.look()
+            quiet = not self.attempts or all(each.ended for each in self.attempts.values())
+            pause = self._config.cycle * (_IDLE_FACTOR if quiet else 1)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._soon.wait()
+            if self._soon.is_set():  # something was launched: not at once, and not twice
+                self._soon.clear()
+                await asyncio.sleep(self._config.cycle / 2)
+
+    def hurry(self) -> None:
+        self._soon.set()
+
+    # -- what is known ------------------------------------------------------------------------
+
+    def add(self, attempt: Attempt) -> None:
+        self.attempts[attempt.id] = attempt
+        self.mark(attempt, hint=False)
+
+    def drop(self, attempt_id: str) -> None:
+        self.attempts.pop(attempt_id, None)
+        self._changed.pop(attempt_id, None)
+
+    def mark(self, attempt: Attempt, hint: bool = True) -> None:
+        self._count += 1
+        self._changed.pop(attempt.id, None)
+        self._changed[attempt.id] = self._count
+        if hint:
+            for event in self._listeners:
+                event.set()
+
+    def adopt_all(self) -> None:
+        for name in self._index.names():
+            if name not in self.attempts:
+                attempt = self._index.load(name)
+                if attempt is not None:
+                    self.add(attempt)
+
+    def observe(self, cursor: str | None, known: Iterable[str]) -> Observation:
+        token, _, count = (cursor or "").partition(":")
+        if token == self._token:
+            ids = self._since(int(count))
+        else:
+            self.adopt_all()
+            ids = list(self.attempts)
+        seen = [self.attempts[id_] for id_ in ids if self._is_known(self.attempts[id_])]
+        scope = {attempt.id for attempt in seen}
+        if self.trouble is None:
+            listed = {entry.attempt for entry in self.entries}
+            scope.update(
+                id_
+                for id_ in known
+                if id_ not in self.attempts and id_ not in listed and self._index.read(id_) is None
+            )
+        views = tuple(attempt.view() for attempt in seen)
+        return Observation(time.time(), frozenset(scope), views, f"{self._token}:{self._count}")
+
+    def _since(self, count: int) -> list[str]:
+        ids = []
+        for attempt_id in reversed(self._changed):
+            if self._changed[attempt_id] <= count:
+                break
+            ids.append(attempt_id)
+        return ids
+
+    def _is_known(self, attempt: Attempt) -> bool:
+        """While Slurm is away only what has ended is certain."""
+        if attempt.ended:
+            return True
+        return self.trouble is None and bool(attempt.handle) and not attempt.launching
+
+    def changes(self) -> AsyncIterator[None]:
+        event = asyncio.Event()
+        self._listeners.add(event)  # now, not on the first wait, so that no change is missed
+        return _hints(event)
+
+    # -- looking ------------------------------------------------------------------------------
+
+    async def look(self) -> None:
+        """One cycle. Raises Unreachable if Slurm does not answer; records are read all the same."""
+        async with self._looking:
+            started = time.monotonic()
+            try:
+                entries = await asyncio.to_thread(queue.ask, self._commands)
+            except Unreachable as trouble:
+                self._away(str(trouble))
+                await self._read(None, started)
+                raise
+            self.cycles += 1
+            back = self.trouble is not None
+            self.entries, self.trouble, self.looked_at = entries, None, started
+            await self._read({e.attempt: e for e in reversed(self._ours(entries))}, started)
+            if back:
+                for attempt in self.attempts.values():
+                    self.mark(attempt)
+
+    def _away(self, trouble: str) -> None:
+        self.trouble = trouble
+        for attempt in self.attempts.values():
+            attempt.over_since = None
+
+    def _ours(self, entries: tuple[Entry, ...]) -> list[Entry]:
+        """One for each attempt: the one that claimed it, else one that is not over."""
+        found = [entry for entry in entries if entry.attempt in self.attempts]
+        return sorted(found, key=lambda e: (e.number != self.attempts[e.attempt].handle, e.over))
+
+    async def _read(self, entries: Mapping[str, Entry] | None, started: float) -> None:
+        by_user: dict[User, list[Attempt]] = {}
+        for attempt in self.attempts.values():
+            if not attempt.ended and not attempt.launching:
+                by_user.setdefault(attempt.user, []).append(attempt)
+        reads = [self._read_of(user, mine, entries, started) for user, mine in by_user.items()]
+        await asyncio.gather(*reads)
+
+    async def _read_of(
+        self,
+        user: User,
+        attempts: list[Attempt],
+        entries: Mapping[str, Entry] | None,
+        started: float,
+    ) -> None:
+        for at in range(0, len(attempts), _MOST_AT_ONCE):
+            some = attempts[at : at + _MOST_AT_ONCE]
+            try:
+                asked = {attempt.id: attempt.count for attempt in some}
+                answer, _ = await self._users.ask(user, "records", {"attempts": asked})
+            except (Unreachable, Silent):
+                continue  # unknown for now
+            records = answer.get("records")
+            for attempt in some:
+                found = records.get(attempt.id) if isinstance(records, dict) else None
+                await self._judge(attempt, read_record(found, attempt.count), entries, started)
+
+    async def _judge(
+        self,
+        attempt: Attempt,
+        record: Record,
+        entries: Mapping[str, Entry] | None,
+        started: float,
+    ) -> None:
+        if attempt.ended or attempt.launching or self.attempts.get(attempt.id) is not attempt:
+            return
+        before = attempt.tasks, attempt.handle
+        if record.claim.isdigit():
+            attempt.handle = record.claim
+        entry = None if entries is None else entries.get(attempt.id)
+        if entry is not None and not attempt.handle:
+            attempt.handle = entry.number
+        sure = entries is not None and self._is_over(attempt, entry, started)
+        if sure and not record.claim and not record.gone:
+            # Nobody has claimed it. From here on nobody can: the job may only be late.
+            record = await self._take_claim(attempt, record)
+            sure = record.claim == FENCED
+        judge(attempt, record, entry, sure)
+        self.open_doors(attempt)
+        if (attempt.tasks, attempt.handle) != before:
+            self.mark(attempt)
+
+    def _is_over(self, attempt: Attempt, entry: Entry | None, started: float) -> bool:
+        """Whether Slurm has been saying so long enough for records to have arrived here."""
+        if attempt.submitted > started:
+            return False
+        if entry is not None and not entry.over:
+            attempt.over_since = None
+            return False
+        now = time.monotonic()
+        attempt.over_since = attempt.over_since or now
+        return now - attempt.over_since >= self._config.lost_after
+
+    async def _take_claim(self, attempt: Attempt, record: Record) -> Record:
+        try:
+            answer, _ = await self._users.ask(attempt.user, "fence", {"attempt": attempt.id})
+        except (Unreachable, Silent):
+            return record
+        return Record(str(answer.get("claim", "")), record.tasks, record.said)
+
+    def open_doors(self, attempt: Attempt) -> None:
+        for task, (node, port) in attempt.doors.items():
+            running = attempt.tasks[task].phase is Phase.RUNNING
+            if running and task not in attempt.opened:
+                self._doors.write(attempt.id, task, self._address(node), port, attempt.token)
+                attempt.opened.add(task)
+
+
+async def _hints(event: asyncio.Event) -> AsyncIterator[None]:
+    while True:
+        await event.wait()
+        event.clear()
+        yield None

@@ -1,0 +1,156 @@
+"""Danlu over a real Slurm, as people use it: two engines, retries, environments, restarts."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway.client import Client
+from tests.real.slurm.server import QUEUE, SlurmServer
+from tests.support.slurm import NODES, Slurm
+from tests.support.tools import give, tools_venv
+from tests.support.waiting import until
+
+KILLS = 10
+
+
+@pytest.fixture(scope="module")
+def site(shared_slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmServer]:
+    server = SlurmServer(shared_slurm, tmp_path_factory.mktemp("site")).start()
+    yield server
+    server.cleanup()
+    shared_slurm.tidy()
+
+
+@pytest.fixture(scope="module")
+def ann(site: SlurmServer, shared_slurm: Slurm) -> Client:
+    return site.member(shared_slurm.people["ann"])
+
+
+def submit(person: Client, **job: Any) -> dict[str, Any]:
+    found: dict[str, Any] = person.call("POST", "/jobs", {"queue": QUEUE, **job})["jobs"][0]
+    return found
+
+
+def ended(person: Client, job: dict[str, Any]) -> dict[str, Any]:
+    def over() -> Any:
+        found = person.call("GET", f"/jobs/{job['id']}")
+        return found if found["state"] in ("succeeded", "failed", "stopped") else None
+
+    found: dict[str, Any] = until(over)
+    return found
+
+
+def log_of(site: SlurmServer, job: dict[str, Any]) -> str:
+    return site.bytes_of(f"/jobs/{job['id']}/logs").decode()
+
+
+def running(person: Client, job: dict[str, Any]) -> dict[str, Any]:
+    def runs() -> Any:
+        found = person.call("GET", f"/jobs/{job['id']}")
+        assert found["state"] in ("queued", "starting", "running"), found
+        return found if found["state"] == "running" else None
+
+    found: dict[str, Any] = until(runs)
+    return found
+
+
+def test_local_engine_and_slurm_are_different_queues_of_one_server(
+    site: SlurmServer, ann: Client
+) -> None:
+    here = submit(ann, command="echo here $SLURM_JOB_ID $(id -un)", queue="default")
+    there = submit(ann, command="echo there $SLURMD_NODENAME $(id -un)")
+    assert ended(ann, here)["state"] == "succeeded", log_of(site, here)
+    assert ended(ann, there)["state"] == "succeeded", log_of(site, there)
+    assert log_of(site, here).split()[:1] == ["here"]
+    words = log_of(site, there).split()
+    assert words[1] in NODES
+    assert words[2] == ann.name
+    names = {node["name"] for node in ann.call("GET", "/nodes")["nodes"]}
+    assert names == {"here", *NODES}
+
+
+def test_a_job_on_a_node_that_fails_is_retried_elsewhere(
+    site: SlurmServer, ann: Client, slurm: Slurm
+) -> None:
+    job = running(ann, submit(ann, command="sleep 600", name="fragile"))
+    node = job["attempts"][-1]["places"][0]["node"]
+    slurm.lose_node(node)
+    until(lambda: len(ann.call("GET", f"/jobs/{job['id']}")["attempts"]) == 2)
+    again = running(ann, job)
+    first, second = again["attempts"]
+    assert first["reason"] == "lost"
+    assert node in str(first["detail"])
+    assert second["places"][0]["node"] != node
+    number = int(slurm.jobs("--format=%i", "--states=running", "--name=fragile")[0])
+    assert slurm.job(number)["ExcNodeList"] == node
+    ann.call("POST", f"/jobs/{job['id']}/stop", {"now": True})
+    ended(ann, job)
+
+
+def test_a_controller_that_is_away_fails_nothing(
+    site: SlurmServer, ann: Client, slurm: Slurm
+) -> None:
+    go = Path(f"/tmp/danlu-go-{random.randrange(10**9)}")
+    job = running(ann, submit(ann, command=f"until [ -e {go} ]; do sleep 0.1; done; exit 3"))
+    slurm.pause_controller()
+    waits = submit(ann, command="exit 4")
+    until(lambda: _engine(site)["away_since"])
+    assert ann.call("GET", f"/jobs/{job['id']}")["state"] == "running"
+    assert ann.call("GET", f"/jobs/{waits['id']}")["state"] in ("queued", "starting")
+    slurm.resume_controller()
+    until(lambda: not _engine(site)["away_since"])
+    go.touch()
+    assert ended(ann, job)["exit_code"] == 3
+    assert ended(ann, waits)["exit_code"] == 4
+    go.unlink()
+
+
+def _engine(site: SlurmServer) -> dict[str, Any]:
+    found: dict[str, Any] = next(
+        each for each in site.get("/cluster")["engines"] if each["name"] == "cluster"
+    )
+    return found
+
+
+def test_a_server_killed_while_it_submits_loses_nothing_and_runs_nothing_twice(
+    site: SlurmServer, ann: Client, slurm: Slurm
+) -> None:
+    runs = Path(f"/tmp/danlu-runs-{random.randrange(10**9)}")
+    runs.mkdir()
+    runs.chmod(0o777)
+    jobs = []
+    for number in range(KILLS):
+        jobs.append(submit(ann, command=f"echo x >> {runs}/{number}"))
+        time.sleep(random.uniform(0, 0.25))
+        site.kill()
+        site.start()
+    for number, job in enumerate(jobs):
+        assert ended(ann, job)["state"] == "succeeded", log_of(site, job)
+        assert (runs / str(number)).read_text() == "x\n"
+    shutil.rmtree(runs)
+
+
+def test_ssh_and_terminals_lead_to_the_compute_node(site: SlurmServer, ann: Client) -> None:
+    ann.run(queue=QUEUE, name="box")
+    words = ann.said("echo $SLURMD_NODENAME $(id -un); pwd").decode().split()
+    assert words[0] in NODES
+    assert words[1] == ann.name
+    done = site.cli("exec", ann.job, "--", "id", "-un", env={"DANLU_TOKEN": ann.token})
+    assert done.stdout.decode().strip() == ann.name, done
+
+
+def test_jupyterlab_opens_in_an_environment_on_a_compute_node(
+    site: SlurmServer, ann: Client, slurm: Slurm
+) -> None:
+    give(site.data.parent / "shared", tools_venv())
+    ann.call("POST", "/environments", {"name": "dev", "queue": QUEUE})
+    until(lambda: ann.call("GET", "/environments/dev")["state"] == "running")
+    ann.job = "dev"
+    assert ann.said("echo $SLURMD_NODENAME").decode().strip() in NODES
