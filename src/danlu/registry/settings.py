@@ -20,12 +20,10 @@ class Mirror:
     url: str  # http://host:port or https://host
     user: str = ""
     password: str = field(default="", repr=False)
-    password_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrySettings:
-    folder: str = ""
     quota: int | None = 100 * GB  # of each user; None: no limit
     group_quota: int | None = 300 * GB
     users: dict[str, int] = field(default_factory=dict)  # other quotas
