@@ -45,12 +45,12 @@ class Process:
         self._leaving = asyncio.Event()
 
     async def run(
-        self, listener: socket.socket, control: socket.socket, tls: ssl.SSLContext | None
+        self, listeners: list[socket.socket], control: socket.socket, tls: ssl.SSLContext | None
     ) -> None:
         """`control`: where the server connects."""
         server = _server(self._app, self._store.settings.connections, tls)
         linked = await asyncio.start_unix_server(self._serve_link, sock=control, limit=LONGEST)
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        serving = asyncio.create_task(server.serve(sockets=listeners))
         collecting = asyncio.create_task(self._collect_often())
         try:
             await self._until_idle(server)

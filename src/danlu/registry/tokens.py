@@ -18,6 +18,8 @@ from typing import Any
 AUDIENCE = "danlu-registry"
 SECONDS = 300
 """Docker asks for another when this is over, also within a push."""
+LONGEST = 86400.0
+"""Of any token: those of jobs that pull."""
 PULL, PUSH, DELETE = "pull", "push", "delete"
 ACTIONS = (PULL, PUSH, DELETE)
 _HEADER = {"alg": "HS256", "typ": "JWT"}
