@@ -30,6 +30,7 @@ from danlu.api import (
     prometheus,
     queues,
     quotas,
+    registry,
     secrets,
     session,
     signup,
@@ -106,6 +107,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         websockets,
         doors,
         volumes,
+        registry,
         waiting,
     ):
         app.include_router(module.router, prefix=BASE, responses=_ERRORS)
