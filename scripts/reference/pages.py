@@ -18,6 +18,7 @@ from danlu.sdk.aio import AsyncClient
 from danlu.sdk.client import Client
 from danlu.sdk.environments import Environments
 from danlu.sdk.people import People
+from danlu.sdk.registry import Registry
 from danlu.sdk.scheduling import Scheduling
 
 FOLDER = ROOT / "docs" / "reference"
@@ -114,6 +115,8 @@ def _sdk() -> str:
     parts += _methods(People)
     parts.append("\n## Methods of client.environments\n")
     parts += _methods(Environments)
+    parts.append("\n## Methods of client.registry\n")
+    parts += _methods(Registry)
     parts.append("\n## Methods of client.scheduling\n")
     parts += _methods(Scheduling)
     parts.append(_async_part())

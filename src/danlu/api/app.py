@@ -62,6 +62,7 @@ LATER = {
     "audit": "audit",
     "queues": "queues",
     "quotas": "quotas",
+    "registry": "registry",
     "backup": "backup",
     "secrets": "secrets",
     "volumes": "volumes",

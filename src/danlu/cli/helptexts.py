@@ -3,6 +3,7 @@
 from danlu.cli.helptexts_environments import ENVIRONMENTS
 from danlu.cli.helptexts_live import LIVE
 from danlu.cli.helptexts_people import PEOPLE
+from danlu.cli.helptexts_registry import REGISTRY
 from danlu.cli.helptexts_scheduling import SCHEDULING
 from danlu.cli.helptexts_slurm import SLURM
 
@@ -464,4 +465,4 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.markdown": ("print all commands as Markdown", "以 Markdown 输出全部命令"),
 }
 
-HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS | SLURM
+HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS | SLURM | REGISTRY

@@ -18,6 +18,7 @@ from danlu.control.ledger import Ledger
 from danlu.control.live_job import LiveJob
 from danlu.control.live_jobs import LiveJobs
 from danlu.control.notifier import Notifier
+from danlu.control.own_images import OwnImages
 from danlu.control.presence import Kernels, Presence
 from danlu.control.queue import Queue
 from danlu.control.rulebook import Rulebook
@@ -60,6 +61,7 @@ class Context:
     presence: Presence = field(default_factory=Presence)
     kernels: Kernels | None = None  # None: nobody knows of any
     shares: Shares = field(default_factory=Shares)
+    own_images: OwnImages | None = None  # None: the platform has no registry
     rulebook: Rulebook = field(init=False)
     volumes: Volumes = field(init=False)
     folders: Folders = field(init=False)

@@ -11,7 +11,7 @@ from typing import Any
 from danlu.access import rules
 from danlu.access.errors import Clash, Unfit
 from danlu.access.principal import Principal
-from danlu.control import records
+from danlu.control import own_images, records
 from danlu.control.context import now
 from danlu.control.controller import Controller
 from danlu.control.launches import secret_names
@@ -300,6 +300,7 @@ class Submitter:
             *await self._volumes(spec, who.name),
             *await self._secrets(spec, who.name, brought),
             *self._images(spec),
+            *await own_images.findings(self._controller.context.own_images, who, _images_of(spec)),
             *self._tools(spec),
             *self._queue(spec),
             *self._nodes(spec),
@@ -365,7 +366,7 @@ class Submitter:
         ]
 
     def _images(self, spec: JobSpec) -> list[Finding]:
-        images = dict.fromkeys(role.image for role in spec.roles if role.image is not None)
+        images = _images_of(spec)
         if not images:
             return []
         context = self._controller.context
@@ -489,6 +490,10 @@ def _wrong_kind(spec: JobSpec, policy: Policy) -> Finding:
             f"{'、'.join(others) or '无'}",
         ),
     )
+
+
+def _images_of(spec: JobSpec) -> list[str]:
+    return list(dict.fromkeys(role.image for role in spec.roles if role.image is not None))
 
 
 def _count(requests: Sequence[Submission]) -> int:

@@ -11,6 +11,7 @@ from danlu.sdk import model
 from danlu.sdk.async_calls import AsyncCalls
 from danlu.sdk.async_environments import AsyncEnvironments
 from danlu.sdk.async_people import AsyncPeople
+from danlu.sdk.async_registry import AsyncRegistry
 from danlu.sdk.async_scheduling import AsyncScheduling
 from danlu.sdk.async_wire import AsyncConnection, AsyncWire
 from danlu.sdk.calls import BASE, job_path
@@ -193,6 +194,11 @@ class AsyncClient(AsyncCalls):
     def environments(self) -> AsyncEnvironments:
         """Environments to work in."""
         return AsyncEnvironments(self)
+
+    @property
+    def registry(self) -> AsyncRegistry:
+        """The platform's image registry."""
+        return AsyncRegistry(self)
 
     @property
     def scheduling(self) -> AsyncScheduling:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from danlu.sdk.execution import Execution
     from danlu.sdk.logs import LogStream
     from danlu.sdk.people import People
+    from danlu.sdk.registry import Registry
     from danlu.sdk.scheduling import Scheduling
     from danlu.sdk.stream import EventStream
     from danlu.sdk.websocket import WebSocket
@@ -257,6 +258,13 @@ class Client(Calls):
         from danlu.sdk.environments import Environments
 
         return Environments(self)
+
+    @property
+    def registry(self) -> Registry:
+        """The platform's image registry."""
+        from danlu.sdk.registry import Registry
+
+        return Registry(self)
 
     @property
     def scheduling(self) -> Scheduling:

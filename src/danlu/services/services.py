@@ -42,6 +42,7 @@ from danlu.services.logins import Logins
 from danlu.services.logs import JobLogs
 from danlu.services.metrics import Metrics
 from danlu.services.names import Names
+from danlu.services.registry import Registry
 from danlu.services.scheduling import QueuesAndQuotas
 from danlu.services.secrets import Secrets
 from danlu.services.server import Server
@@ -78,6 +79,7 @@ class Services:
     stream: Stream
     secrets: Secrets
     volumes: Catalogue
+    registry: Registry
     cluster: Cluster
     board: Board
     metrics: Metrics
@@ -131,6 +133,7 @@ def services(
         stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),
+        registry=Registry(context.store, gate, accounts.sign_in),
         cluster=cluster,
         board=Board(controller, names),
         metrics=Metrics(controller, found),

@@ -30,6 +30,7 @@ from danlu.engines.api import (
     Observation,
     Placer,
     Plan,
+    PullAccess,
     Run,
     Seen,
     TaskRef,
@@ -239,6 +240,16 @@ class LocalEngine:
     ) -> None:
         await self._look_for_containers(soon=True)
         await self._containers.prepare(image, progress)
+
+    async def prepare_own_image(
+        self,
+        node: str,
+        image: str,
+        access: PullAccess | None,
+        progress: Callable[[ImageProgress], None],
+    ) -> None:
+        await self._look_for_containers(soon=True)
+        await self._containers.prepare_own(image, access, progress)
 
     def tools_problem(self, image: bool) -> Text | None:
         if self._tools.is_ready(image, self.abilities.namespaces):

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from danlu.engines.api import ImageProgress, NoImage, Unreachable
+from danlu.engines.api import ImageProgress, NoImage, PullAccess, Unreachable
 from danlu.engines.local.config import ContainerConfig, Registry
 from danlu.engines.local.container import refs
 from danlu.engines.local.container.daemon import Daemon
@@ -30,10 +30,7 @@ class Images:
         self._threads = ThreadPoolExecutor(_AT_ONCE, "danlu-pull")
 
     async def prepare(self, runtime: Runtime, image: str, progress: Progress) -> None:
-        try:
-            ref = refs.parse(image)
-        except refs.BadName as error:
-            raise NoImage("image_not_found", f"{image} {error}") from None
+        ref = _parsed(image)
         there = await asyncio.to_thread(self._is_there, runtime, image)
         if there and not self._always:
             return
@@ -50,8 +47,33 @@ class Images:
             if not there:
                 raise  # otherwise use the image we have
 
-    def _begin(self, image: str, pull: Pull) -> _Shared:
-        shared = _Shared(pull, self._registries, self._threads)
+    async def prepare_own(
+        self, runtime: Runtime, image: str, access: PullAccess | None, progress: Progress
+    ) -> None:
+        """Of the platform's own registry, which is asked each time, so that what was pushed just
+        now is what runs. `access`: None: it is turned off."""
+        ref = _parsed(image)
+        there = await asyncio.to_thread(self._is_there, runtime, image)
+        if access is None:
+            if not there:
+                raise NoImage("registry_unreachable", f"{image}: the registry is turned off")
+            return
+        shared = self._pulls.get(image)
+        if shared is None or shared.given_up:
+            daemon = Daemon(runtime.kind, runtime.socket, _PULL_PATIENCE)
+            own = Registry(access.host, access.user, access.password, plain_http=True)
+            shared = self._begin(image, Pull(daemon, image, ref), (own,))
+        try:
+            await shared.wait(progress)
+        except NoImage as trouble:
+            if not there or trouble.reason != "registry_unreachable":
+                raise
+
+    def _begin(
+        self, image: str, pull: Pull, registries: Sequence[Registry] | None = None
+    ) -> _Shared:
+        asked = self._registries if registries is None else registries
+        shared = _Shared(pull, asked, self._threads)
         self._pulls[image] = shared
 
         def ended(_: object) -> None:
@@ -117,6 +139,13 @@ class _Shared:
         self._last = progress
         for listener in list(self._listeners):
             listener(progress)
+
+
+def _parsed(image: str) -> refs.ImageRef:
+    try:
+        return refs.parse(image)
+    except refs.BadName as error:
+        raise NoImage("image_not_found", f"{image} {error}") from None
 
 
 def _not_allowed(host: str) -> str:

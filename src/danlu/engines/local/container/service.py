@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable
 
-from danlu.engines.api import Unreachable
+from danlu.engines.api import PullAccess, Unreachable
 from danlu.engines.local.config import LocalConfig
 from danlu.engines.local.container import holder, refs, shape
 from danlu.engines.local.container.daemon import Daemon
@@ -63,6 +63,12 @@ class Containers:
         if self.runtime is None:
             raise Unreachable(self.search.missing.en)
         await self.images.prepare(self.runtime, image, progress)
+
+    async def prepare_own(self, image: str, access: PullAccess | None, progress: Progress) -> None:
+        """Of the platform's own registry."""
+        if self.runtime is None:
+            raise Unreachable(self.search.missing.en)
+        await self.images.prepare_own(self.runtime, image, access, progress)
 
     def discard(self, names: list[str]) -> None:
         """Removes ended containers in the background. A sweep finds what a crash leaves."""
