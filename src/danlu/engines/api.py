@@ -358,6 +358,115 @@ class Images(Protocol):
     ) -> None: ...  # raises NoImage, Unreachable; cancel it when no longer needed
 
 
+class CannotSave(Exception):
+    """A container cannot be saved as an image, for as long as this is so."""
+
+    def __init__(self, text: Text) -> None:
+        super().__init__(text.en)
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class SaveEstimate:
+    """What saving a container takes."""
+
+    changed: int  # bytes of changed files, not compressed
+    files: int = 0  # how many; 0: not counted
+    copies: int = 0  # how often the node's own storage has to hold them meanwhile
+    free: int | None = None  # bytes that are left there
+    size: int = 0  # of that storage
+    where: str = ""
+
+
+class BlobUpload(Protocol):
+    """A blob on its way into a registry; leaving it without a commit gives it up."""
+
+    def __enter__(self) -> BlobUpload: ...
+    def __exit__(self, *_: object) -> None: ...
+    def append(self, piece: bytes) -> None: ...
+    def commit(self) -> str: ...  # its digest
+
+
+class ImageClient(Protocol):
+    """A connection to a registry, for one thread. What it refuses raises `ImageStore.refused`."""
+
+    def __enter__(self) -> ImageClient: ...
+    def __exit__(self, *_: object) -> None: ...
+    def has_blob(self, repository: str, digest: str) -> int | None: ...
+    def mount(self, repository: str, digest: str, source: str) -> bool: ...
+    def upload(self, repository: str) -> BlobUpload: ...
+    def put_blob(self, repository: str, content: bytes) -> str: ...
+    def read_blob(self, repository: str, digest: str) -> Iterator[bytes]: ...
+    def manifest(self, repository: str, reference: str) -> tuple[bytes, str, str]: ...
+    def put_manifest(
+        self, repository: str, reference: str, body: bytes, media_type: str
+    ) -> str: ...
+    def delete_manifest(self, repository: str, reference: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ImageStore:
+    """A registry that takes a saved image.
+
+    `connect` opens a connection that may read and write what the person who saves may. `host` is
+    the registry as the node's runtime reaches it, `auth` its X-Registry-Auth there. `known` finds
+    where layers may already be: (repository, digest of a manifest) by a key of their own.
+    """
+
+    connect: Callable[[], ImageClient]
+    refused: type[Exception]  # has a `status`: 404, ...; 0: no answer
+    host: str
+    repository: str
+    tag: str
+    auth: Mapping[str, str] = field(default_factory=dict, repr=False)
+    plain_http: bool = True
+    hosts: tuple[str, ...] = ()  # the registry's names in those of images
+    known: Callable[[str], tuple[str, str] | None] = lambda chain: None
+
+
+@dataclass(frozen=True, slots=True)
+class SaveOrder:
+    """`name`: what jobs will call it. Without a `store` it stays on the node."""
+
+    name: str
+    store: ImageStore | None = None
+    author: str = ""
+    accounts: bool = False  # with /etc/passwd and /etc/group, which the engine has added to
+
+
+@dataclass(frozen=True, slots=True)
+class SaveProgress:
+    """How far it is. `base`: the layers below are being sent."""
+
+    done: int = 0  # bytes
+    total: int = 0
+    base: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    digest: str  # of the manifest; the runtime's id if it stays on the node
+    size: int  # bytes of its own layer, as stored; 0: not known
+    total: int = 0  # bytes of all layers, as stored
+    chains: Mapping[str, str] = field(default_factory=dict)  # key of layers -> manifest
+
+
+@runtime_checkable
+class SaveImage(Protocol):
+    """An engine that can save the container of a task as an image.
+
+    `hold_files` keeps the container of a task when the task ends, so that it can be saved then;
+    each one has to be let go of.
+    """
+
+    async def save_estimate(self, task: TaskRef) -> SaveEstimate: ...  # CannotSave, Unreachable
+    async def save_image(
+        self, task: TaskRef, order: SaveOrder, progress: Callable[[SaveProgress], None]
+    ) -> Saved: ...  # raises CannotSave, Unreachable; cancel it when no longer needed
+    async def hold_files(self, task: TaskRef) -> None: ...
+    async def let_go(self, task: TaskRef) -> None: ...
+
+
 class NoTools(Exception):
     """The tools are not there and cannot be made."""
 
