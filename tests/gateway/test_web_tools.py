@@ -11,7 +11,7 @@ from danlu.engines.api import TaskRef
 from danlu.engines.local.reach import LocalReach
 from danlu.gateway.web.heads import LARGEST, read_response
 from danlu.gateway.web.upstream import Tools, Way
-from danlu.gateway.wire import Rejected
+from danlu.wire import Rejected
 from tests.gateway.client import Client, eventually
 from tests.gateway.web import WebServer, entered
 from tests.support.folders import open_python

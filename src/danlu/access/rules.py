@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from danlu.access.principal import Principal
+from danlu.registry.names import Owner
 from danlu.store.rows import Sight
 
 
@@ -170,4 +171,35 @@ def sees_quota(who: Principal, user: str | None, group: str | None) -> bool:
 
 
 def reads_audit(who: Principal) -> bool:
+    return who.admin
+
+
+# -- images in the registry -------------------------------------------------------------------
+
+
+def pushes_image(who: Principal, owner: Owner) -> bool:
+    """Push to and delete from a repository. Nobody pushes to the cache of other registries."""
+    if not may_change(who):
+        return False
+    if owner.kind == "user":
+        return owner.name == who.name
+    if owner.kind == "group":
+        return owner.name in who.groups
+    return owner.kind == "ready" and who.admin
+
+
+def deletes_image(who: Principal, owner: Owner) -> bool:
+    """Admins make room, also where they do not push."""
+    return pushes_image(who, owner) or (may_change(who) and who.admin)
+
+
+def pulls_image(who: Principal, owner: Owner, shared: bool) -> bool:
+    """`shared`: with this person."""
+    if owner.kind in ("ready", "hub") or shared or who.admin:
+        return True
+    return owner.name == who.name if owner.kind == "user" else owner.name in who.groups
+
+
+def keeps_registry(who: Principal) -> bool:
+    """Collect garbage, see what everybody has there."""
     return who.admin

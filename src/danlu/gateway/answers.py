@@ -10,11 +10,11 @@ from typing import Any
 from danlu.access.errors import AccessError
 from danlu.access.principal import Asker, Principal
 from danlu.gateway.door_answers import DoorAnswers
-from danlu.gateway.wire import Gone, Handler, Peer, Rejected, Values
 from danlu.services.doors import Doors
 from danlu.services.values import StoreError
 from danlu.services.web_doors import WebDoors
 from danlu.spec.text import Text
+from danlu.wire import Gone, Handler, Peer, Rejected, Values
 
 
 class Answers:

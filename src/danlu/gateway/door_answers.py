@@ -7,8 +7,8 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any
 
-from danlu.gateway.wire import Gone, Peer, Rejected, Values
 from danlu.services.web_doors import LASTS, DoorKey, WebDoors, WebWay
+from danlu.wire import Gone, Peer, Rejected, Values
 
 
 class DoorAnswers:

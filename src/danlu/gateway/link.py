@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from danlu.gateway.wire import LONGEST, Gone, Handler, Peer, Rejected, Values
 from danlu.spec.text import Text
+from danlu.wire import LONGEST, Gone, Handler, Peer, Rejected, Values
 
 _PATIENCE = 20.0  # seconds that a question waits for a server that restarts
 _AGAIN = 0.2

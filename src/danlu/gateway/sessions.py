@@ -12,7 +12,7 @@ import asyncssh
 from danlu.engines.api import Duplex, Endpoint, Listener, Reach, Refused, Run, TaskRef, Tty
 from danlu.gateway.flow import Flow
 from danlu.gateway.tunnels import relay
-from danlu.gateway.wire import Rejected
+from danlu.wire import Rejected
 
 if TYPE_CHECKING:
     from danlu.gateway.ssh import Connection

@@ -17,8 +17,8 @@ from danlu.engines.api import Endpoint, Reach, Refused, TaskRef
 from danlu.gateway.link import Link, Session
 from danlu.gateway.sessions import TaskSession
 from danlu.gateway.tunnels import Tunnel, TunnelListener
-from danlu.gateway.wire import Rejected
 from danlu.spec.text import Text
+from danlu.wire import Rejected
 
 log = logging.getLogger("danlu.gateway")
 

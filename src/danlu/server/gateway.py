@@ -25,12 +25,12 @@ from danlu.access.errors import Clash
 from danlu.gateway.answers import Answers
 from danlu.gateway.web.book import has_doors
 from danlu.gateway.web.settings import WebSettings
-from danlu.gateway.wire import LONGEST, Gone, Peer, Rejected, Values
 from danlu.server.settings import SSH_PORT, Address, ConfigError
 from danlu.server.sockets import listen_on
 from danlu.services.doors import Doors
 from danlu.services.web_doors import WebDoors
 from danlu.spec.text import Text
+from danlu.wire import LONGEST, Gone, Peer, Rejected, Values
 
 log = logging.getLogger("danlu.server")
 _AGAIN = 0.5

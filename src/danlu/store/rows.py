@@ -221,6 +221,17 @@ class EnvironmentRow:
         return f"{self.owner}/{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class ImageShareRow:
+    """Somebody who may pull a repository of the registry that is not theirs."""
+
+    repository: str
+    kind: str  # user, group, all
+    name: str  # empty for all
+    created_at: float
+    created_by: str
+
+
 @dataclass(slots=True)
 class TokenRow:
     id: str

@@ -340,6 +340,17 @@ uids = Table(
     Index("uids_holder", "holder"),
 )
 
+# With whom repositories of the registry are shared: a user, a group, or everybody.
+image_shares = Table(
+    "image_shares",
+    metadata,
+    Column("repository", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("created_at", Double, nullable=False),
+    Column("created_by", Text, nullable=False),
+)
+
 meta = Table(
     "meta",
     metadata,

@@ -17,8 +17,8 @@ from danlu.gateway.web.pages import Page
 from danlu.gateway.web.streams import PIECE, Source
 from danlu.gateway.web.upstream import Dropped, Upstream
 from danlu.gateway.web.visits import Visit, digest_of
-from danlu.gateway.wire import Rejected
 from danlu.spec.text import Text
+from danlu.wire import Rejected
 
 if TYPE_CHECKING:
     from danlu.gateway.web.web import Web

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from danlu.engines.api import Duplex, Endpoint, Reach, Refused, TaskRef
 from danlu.engines.supervisor import ask
 from danlu.gateway.web.streams import Source
-from danlu.gateway.wire import Rejected
 from danlu.spec.text import Text
+from danlu.wire import Rejected
 
 TOOLS = ("lab", "code", "tensorboard")
 PORT = "port "  # before the number of a door to a port

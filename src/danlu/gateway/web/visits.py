@@ -13,7 +13,7 @@ from danlu.engines.api import Reach, TaskRef
 from danlu.gateway.link import Link
 from danlu.gateway.web.book import Door
 from danlu.gateway.web.upstream import Way
-from danlu.gateway.wire import Gone, Peer, Rejected, Values
+from danlu.wire import Gone, Peer, Rejected, Values
 
 _MOST_TRIED = 8  # cookies of one request
 UNUSED_SECONDS = 600.0

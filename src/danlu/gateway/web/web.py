@@ -17,9 +17,9 @@ from danlu.gateway.web.connection import Connection
 from danlu.gateway.web.settings import WebSettings
 from danlu.gateway.web.upstream import Tools
 from danlu.gateway.web.visits import Reaches, Visit, Visits
-from danlu.gateway.wire import Peer, Rejected, Values
 from danlu.spec.hosts import bare
 from danlu.spec.text import Text
+from danlu.wire import Peer, Rejected, Values
 
 _MOST_GUESTS = 256  # connections of those who have shown no cookie
 _MOST_OF_ONE = 256  # connections of one person

@@ -1,4 +1,4 @@
-"""Questions and answers between the gateway and the server: JSON lines over a unix socket.
+"""Questions and answers between the server and its helpers: JSON lines over a unix socket.
 
 Each side may ask; an answer names the question. A message without an answer is a notice.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from danlu.spec.text import Text
 
-log = logging.getLogger("danlu.gateway")
+log = logging.getLogger("danlu.wire")
 LONGEST = 1 << 20
 Values = dict[str, Any]
 Handler = Callable[[Values], Awaitable[Values]]

@@ -1,0 +1,1 @@
+"""The image registry: the OCI distribution API over a folder of blobs, in a process of its own."""

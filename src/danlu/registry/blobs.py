@@ -1,0 +1,98 @@
+"""Blobs as files, named by their digests. Blocking: runs in threads."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from danlu.registry.names import ALGORITHMS
+
+
+class Blobs:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        for name in (*(f"blobs/{each}" for each in ALGORITHMS), "uploads"):
+            (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for left in (folder / "uploads").iterdir():  # of a process that was killed
+            left.unlink()
+
+    def path(self, digest: str) -> Path:
+        algorithm, _, name = digest.partition(":")
+        return self._folder / "blobs" / algorithm / name[:2] / name
+
+    def draft(self) -> Draft:
+        return Draft(self._folder / "uploads" / secrets.token_hex(16))
+
+    def keep(self, draft: Draft, digest: str) -> None:
+        """On disk when this returns. Keeping what is there already changes nothing."""
+        path = self.path(digest)
+        if not path.parent.is_dir():
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            _sync_folder(path.parent.parent)
+        os.fdatasync(draft.fd)
+        os.rename(draft.path, path)
+        _sync_folder(path.parent)
+        draft.close()
+
+    def remove(self, digest: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self.path(digest).unlink()
+
+    def free(self) -> int:
+        found = os.statvfs(self._folder)
+        return found.f_bavail * found.f_frsize
+
+    def all(self) -> list[tuple[str, float]]:
+        """Every digest on disk, with when its file was made."""
+        found = []
+        for algorithm in ALGORITHMS:
+            for folder in (self._folder / "blobs" / algorithm).iterdir():
+                with os.scandir(folder) as entries:
+                    found += [(f"{algorithm}:{e.name}", e.stat().st_mtime) for e in entries]
+        return found
+
+
+class Draft:
+    """A blob that is still arriving."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+    def write(self, pieces: Sequence[bytes], at: int, digest: hashlib._Hash) -> None:
+        for piece in pieces:
+            view = memoryview(piece)
+            digest.update(view)
+            while view:
+                done = os.pwrite(self.fd, view, at)
+                at, view = at + done, view[done:]
+
+    def digest(self, algorithm: str) -> str:
+        """Reads all of it, where another digest is asked for than was computed on the way."""
+        found, at = hashlib.new(algorithm), 0
+        while piece := os.pread(self.fd, 1 << 20, at):
+            found.update(piece)
+            at += len(piece)
+        return found.hexdigest()
+
+    def discard(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self.path.unlink()
+        self.close()
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def _sync_folder(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
