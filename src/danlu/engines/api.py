@@ -12,6 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import BinaryIO, Protocol, runtime_checkable
 
+from danlu.registry.client import Client
 from danlu.spec.job import Command, JobSpec, Processes, Resources, Stdin
 from danlu.spec.placement import Placement
 from danlu.spec.text import EMPTY, Text
@@ -378,43 +379,16 @@ class SaveEstimate:
     where: str = ""
 
 
-class BlobUpload(Protocol):
-    """A blob on its way into a registry; leaving it without a commit gives it up."""
-
-    def __enter__(self) -> BlobUpload: ...
-    def __exit__(self, *_: object) -> None: ...
-    def append(self, piece: bytes) -> None: ...
-    def commit(self) -> str: ...  # its digest
-
-
-class ImageClient(Protocol):
-    """A connection to a registry, for one thread. What it refuses raises `ImageStore.refused`."""
-
-    def __enter__(self) -> ImageClient: ...
-    def __exit__(self, *_: object) -> None: ...
-    def has_blob(self, repository: str, digest: str) -> int | None: ...
-    def mount(self, repository: str, digest: str, source: str) -> bool: ...
-    def upload(self, repository: str) -> BlobUpload: ...
-    def put_blob(self, repository: str, content: bytes) -> str: ...
-    def read_blob(self, repository: str, digest: str) -> Iterator[bytes]: ...
-    def manifest(self, repository: str, reference: str) -> tuple[bytes, str, str]: ...
-    def put_manifest(
-        self, repository: str, reference: str, body: bytes, media_type: str
-    ) -> str: ...
-    def delete_manifest(self, repository: str, reference: str) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class ImageStore:
     """A registry that takes a saved image.
 
-    `connect` opens a connection that may read and write what the person who saves may. `host` is
-    the registry as the node's runtime reaches it, `auth` its X-Registry-Auth there. `known` finds
+    `connect` opens a connection, for one thread, with the rights of the person who saves. `host` is
+    the registry as the node's runtime reaches it, `auth` the X-Registry-Auth there. `known` finds
     where layers may already be: (repository, digest of a manifest) by a key of their own.
     """
 
-    connect: Callable[[], ImageClient]
-    refused: type[Exception]  # has a `status`: 404, ...; 0: no answer
+    connect: Callable[[], Client]
     host: str
     repository: str
     tag: str

@@ -24,8 +24,12 @@ _CONFIGS = {
     DOCKER: "application/vnd.docker.container.image.v1+json",
     _OCI: "application/vnd.oci.image.config.v1+json",
 }
-_RUNTIMES = ("Hostname", "Domainname", "AttachStdin", "AttachStdout", "AttachStderr", "Tty")
-_RUNTIMES += ("OpenStdin", "StdinOnce", "Image", "MacAddress", "NetworkDisabled")
+_RUNTIMES_OWN = frozenset(
+    {
+        *("Hostname", "Domainname", "AttachStdin", "AttachStdout", "AttachStderr", "Tty"),
+        *("OpenStdin", "StdinOnce", "Image", "MacAddress", "NetworkDisabled"),
+    }
+)
 
 
 def chain_of(diff_ids: Sequence[str]) -> str:
@@ -81,7 +85,7 @@ def plain_config(inspected: Mapping[str, Any]) -> Json:
     """The `config` of an image as its runtime tells it, without what is no part of an image."""
     found = dict(inspected.get("Config") or {})
     return {
-        key: value for key, value in found.items() if key not in _RUNTIMES and value is not None
+        key: value for key, value in found.items() if key not in _RUNTIMES_OWN and value is not None
     }
 
 

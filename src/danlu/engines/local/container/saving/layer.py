@@ -108,9 +108,11 @@ def _header(entry: Entry, links: dict[tuple[int, int], str]) -> tarfile.TarInfo:
     info = tarfile.TarInfo(entry.path)
     info.uid, info.gid = found.st_uid, found.st_gid
     info.mode, info.mtime = stat.S_IMODE(found.st_mode), max(0, int(found.st_mtime))
-    for key, value in entry.attributes.items():
-        # Any bytes: written back as they are, since they are no valid text.
-        info.pax_headers[f"SCHILY.xattr.{key}"] = value.decode("utf-8", "surrogateescape")
+    info.pax_headers = {
+        # Any bytes: what is no valid text is written back as it is.
+        f"SCHILY.xattr.{key}": value.decode("utf-8", "surrogateescape")
+        for key, value in entry.attributes.items()
+    }
     if stat.S_ISDIR(found.st_mode):
         info.type = tarfile.DIRTYPE
     elif stat.S_ISLNK(found.st_mode):

@@ -8,11 +8,12 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from danlu.engines.api import CannotSave, ImageClient, ImageStore, Saved
+from danlu.engines.api import CannotSave, ImageStore, Saved
 from danlu.engines.local.container.saving import documents
 from danlu.engines.local.container.saving.daemon import SavingDaemon
 from danlu.engines.local.container.saving.documents import Base, Documents
 from danlu.engines.local.container.saving.layer import Written
+from danlu.registry.client import Client, Refused
 from danlu.spec.text import Text
 
 _PIECE = 4 << 20
@@ -23,7 +24,7 @@ _TEMPORARY = "danlu-base"
 class Sender:
     """For one thread and one image."""
 
-    def __init__(self, store: ImageStore, client: ImageClient, check: Callable[[], None]) -> None:
+    def __init__(self, store: ImageStore, client: Client, check: Callable[[], None]) -> None:
         self._store = store
         self._client = client
         self._check = check  # raises if it is no longer wanted
@@ -58,7 +59,7 @@ class Sender:
                 told(report)
             found = self._read(store.repository, tag, diff_ids)
         finally:
-            with contextlib.suppress(store.refused):
+            with contextlib.suppress(Refused):
                 self._client.delete_manifest(store.repository, tag)
         if found is None:
             raise _not_pushed("it arrived as another image")
@@ -106,7 +107,7 @@ class Sender:
             body, kind, _ = self._client.manifest(repository, reference)
             digest = str(json.loads(body)["config"]["digest"])
             config = self._document(repository, digest)
-        except (self._store.refused, ValueError, LookupError, TypeError):
+        except (Refused, ValueError, LookupError, TypeError):
             return None
         return documents.read_base(body, kind, config, diff_ids)
 
@@ -129,7 +130,7 @@ class Sender:
                     continue
                 if repository == mine or not self._client.mount(mine, digest, repository):
                     return False
-        except self._store.refused:
+        except Refused:
             return False
         return True
 

@@ -32,6 +32,7 @@ from danlu.engines.local.container.saving.upper import Elsewhere
 from danlu.engines.local.container.wire import Away, Failed
 from danlu.engines.local.keeper import linux
 from danlu.engines.local.keeper.sandbox import RUN
+from danlu.registry.client import Refused
 from danlu.spec.text import Text
 
 Progress = Callable[[SaveProgress], None]
@@ -201,6 +202,11 @@ class Saver:
                 raise gone() from None
             why = " ".join(str(failure).split())[:300]
             raise CannotSave(Text(f"{kind} refuses: {why}", f"{kind} 拒绝：{why}")) from None
+        except Refused as no:
+            self._check()
+            if no.status == 0:
+                raise Unreachable(str(no)) from None
+            raise CannotSave(Text(f"The registry refuses: {no}", f"镜像仓库拒绝：{no}")) from None
 
 
 def gone() -> CannotSave:
