@@ -165,6 +165,7 @@ class SaveOrder(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     image: ImageName = Field(description="the name to save it as", examples=["alice/torch:3"])
+    task: int = Field(0, ge=0, le=100_000, description="which task of a job")
     stop: bool = Field(False, description="end its command first, and leave it stopped")
     description: Words = ""
     id: str | None = Field(

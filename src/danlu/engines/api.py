@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 from danlu.registry.client import Client
 from danlu.spec.job import Command, JobSpec, Processes, Resources, Stdin
@@ -357,6 +357,27 @@ class Images(Protocol):
     async def prepare_image(
         self, node: str, image: str, progress: Callable[[ImageProgress], None]
     ) -> None: ...  # raises NoImage, Unreachable; cancel it when no longer needed
+
+
+@dataclass(frozen=True, slots=True)
+class NodeImage:
+    """An image as a node has it."""
+
+    id: str  # of its configuration
+    digest: str = ""  # of its manifest; empty: it came from no registry
+    size: int = 0  # bytes, unpacked
+
+
+@runtime_checkable
+class ImageFinder(Protocol):
+    """An engine that can tell which images a node has."""
+
+    async def find_images(
+        self, node: str, images: Sequence[str]
+    ) -> Mapping[str, NodeImage]: ...  # those that are there; raises Unreachable
+    async def inspect_image(
+        self, node: str, image: str
+    ) -> Mapping[str, Any] | None: ...  # config, history, layers as the runtime tells them
 
 
 class CannotSave(Exception):

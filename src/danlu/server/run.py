@@ -97,6 +97,7 @@ async def _serve_http(
     ours = services(
         controller, gate, people, urls, config.proxies, demo is not None, config.metrics_from
     )
+    await ours.saves.recover()
     server = _server(config, ours)
     ssh, web = config.ssh_address, web_settings(config, urls[0])
     gateway = None
@@ -133,6 +134,8 @@ async def _serve_http(
         tending.cancel()
         for task in accepting:
             task.cancel()
+        await ours.saves.close()
+        await ours.images.nodes.close()
         if gateway is not None:
             await gateway.close()
         await gate.close()

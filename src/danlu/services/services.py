@@ -35,6 +35,9 @@ from danlu.services.doors import Doors
 from danlu.services.environments import Environments
 from danlu.services.export import Export, Networks
 from danlu.services.found import Found
+from danlu.services.image_names import Link, RegistryLink
+from danlu.services.image_nodes import ImageNodes
+from danlu.services.images import Catalogue as ImageCatalogue
 from danlu.services.jobs import Jobs
 from danlu.services.leaving import Leaving
 from danlu.services.listing import Listing
@@ -42,6 +45,7 @@ from danlu.services.logins import Logins
 from danlu.services.logs import JobLogs
 from danlu.services.metrics import Metrics
 from danlu.services.names import Names
+from danlu.services.saves import Saves
 from danlu.services.scheduling import QueuesAndQuotas
 from danlu.services.secrets import Secrets
 from danlu.services.server import Server
@@ -68,6 +72,8 @@ class Services:
     audit: Audit
     jobs: Jobs
     environments: Environments
+    images: ImageCatalogue
+    saves: Saves
     sharing: Sharing
     submitting: Submitting
     listing: Listing
@@ -107,6 +113,7 @@ def services(
     logins = Logins(controller, submitter)
     doors = Doors(gate, accounts.sign_in, keys, _at_home(context), tasks, logins)
     environments = Environments(controller, lookup, found, jobs, submitter, names)
+    images, saves = _images(controller, found, no_registry)
     return Services(
         gate=gate,
         people=accounts.people,
@@ -121,6 +128,8 @@ def services(
         audit=Audit(context.store, gate),
         jobs=jobs,
         environments=environments,
+        images=images,
+        saves=saves,
         sharing=Sharing(context, lookup, environments, gate),
         submitting=Submitting(controller, submitter, names),
         listing=Listing(controller, found, names),
@@ -140,6 +149,18 @@ def services(
         export=Export(controller, cluster, metrics_from),
         proxies=proxies,
     )
+
+
+def no_registry() -> RegistryLink | None:
+    return None
+
+
+def _images(controller: Controller, found: Found, link: Link) -> tuple[ImageCatalogue, Saves]:
+    context = controller.context
+    images = ImageCatalogue(context, link, ImageNodes(context))
+    saves = Saves(controller, found, link)
+    saves.kept, context.may_use_image = images.saved, images.may_use
+    return images, saves
 
 
 def _catalogue(context: Context, changed: Callable[[], None]) -> Catalogue:

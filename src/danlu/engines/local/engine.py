@@ -13,6 +13,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from danlu.engines.api import (
     NOTHING,
@@ -26,6 +27,7 @@ from danlu.engines.api import (
     Launch,
     Listener,
     LogFile,
+    NodeImage,
     NodeInfo,
     NoTools,
     Observation,
@@ -250,6 +252,19 @@ class LocalEngine:
         await self._look_for_containers(soon=True)
         await self._containers.prepare(image, progress)
 
+    async def find_images(self, node: str, images: Sequence[str]) -> Mapping[str, NodeImage]:
+        runtime = await self._runtime_now()
+        return await self._containers.images.find(runtime, images)
+
+    async def inspect_image(self, node: str, image: str) -> Mapping[str, Any] | None:
+        return await self._containers.images.inspect(await self._runtime_now(), image)
+
+    async def _runtime_now(self) -> Runtime:
+        await self._look_for_containers(soon=True)
+        if self._containers.runtime is None:
+            raise Unreachable(self._containers.search.missing.en)
+        return self._containers.runtime
+
     async def save_estimate(self, task: TaskRef) -> SaveEstimate:
         runtime, container = await self._container_of(task)
         return await self._containers.saves.estimate(runtime, container)
@@ -262,17 +277,14 @@ class LocalEngine:
 
     async def hold_files(self, task: TaskRef) -> None:
         _, container = await self._container_of(task)
-        self._containers.hold(container, task.attempt_id)
+        self._containers.hold(container)
 
     async def let_go(self, task: TaskRef) -> None:
         name = container_name(task.attempt_id, task.task)
         self._containers.let_go(name, self._is_over(task))
 
     async def _container_of(self, task: TaskRef) -> tuple[Runtime, str]:
-        await self._look_for_containers(soon=True)
-        runtime = self._containers.runtime
-        if runtime is None:
-            raise Unreachable(self._containers.search.missing.en)
+        runtime = await self._runtime_now()
         attempt = self._launcher.known(task.attempt_id)
         name = container_name(task.attempt_id, task.task)
         held = self._containers.is_held(name)

@@ -15,6 +15,7 @@ from danlu.engines.local.container.daemon import Daemon
 from danlu.engines.local.container.images import Images
 from danlu.engines.local.container.pulls import Progress
 from danlu.engines.local.container.runtimes import Runtime, Search, find
+from danlu.engines.local.container.saving.held import Held
 from danlu.engines.local.container.saving.saves import Saves
 from danlu.engines.local.container.wire import Away, Failed
 from danlu.spec.text import Text
@@ -32,7 +33,7 @@ class Containers:
         self.search = Search(None)
         self.images = Images(config.containers)
         self.saves = Saves()
-        self._held: dict[str, str] = {}  # container -> attempt; kept although its task has ended
+        self._held = Held(config.data / "held-containers")
 
     @property
     def runtime(self) -> Runtime | None:
@@ -68,15 +69,15 @@ class Containers:
             raise Unreachable(self.search.missing.en)
         await self.images.prepare(self.runtime, image, progress)
 
-    def hold(self, name: str, attempt: str) -> None:
-        """It stays when its task ends, until it is let go of."""
-        self._held[name] = attempt
+    def hold(self, name: str) -> None:
+        """It stays when its task ends, also over a restart, until it is let go of."""
+        self._held.add(name)
 
     def is_held(self, name: str) -> bool:
         return name in self._held
 
     def let_go(self, name: str, ended: bool) -> None:
-        if self._held.pop(name, None) is not None and ended:
+        if self._held.remove(name) and ended:
             self.discard([name])
 
     def discard(self, names: list[str]) -> None:

@@ -35,12 +35,16 @@ class SavingDaemon(Daemon):
             changes = "".join(f"&changes={quote(line)}" for line in _changes(config))
             where = f"{LIBPOD}/commit?{query}&pause=false{changes}"
             return str(self.wire.call("POST", where)["Id"])
-        return str(self.wire.call("POST", f"/commit?{query}&pause=0", config)["Id"])
+        # What is not given is the container's, which is ours.
+        given = {"Entrypoint": [], "Cmd": [], "User": "0", "WorkingDir": "/"} | config
+        given["Env"] = [f"{name}={value}" for name, value in _variables(config).items()]
+        return str(self.wire.call("POST", f"/commit?{query}&pause=0", given)["Id"])
 
     def push(
         self, image: str, repository: str, tag: str, headers: dict[str, str], plain_http: bool
     ) -> Iterator[dict[str, Any]]:
         """Under this name, which the image does not keep."""
+        self.wire.close()  # a connection of its own can be broken off: it is not tried again
         if self.kind == "podman":
             verify = "false" if plain_http else "true"
             target = quote(f"{repository}:{tag}")
@@ -50,6 +54,7 @@ class SavingDaemon(Daemon):
         self.wire.call(
             "POST", f"/images/{quote(image)}/tag?repo={quote(repository)}&tag={quote(tag)}"
         )
+        self.wire.close()
         try:
             # Docker wants the header even if it is empty.
             also = {"X-Registry-Auth": "e30="} | headers
@@ -75,8 +80,12 @@ def _changes(config: dict[str, Any]) -> list[str]:
         f"WORKDIR {config.get('WorkingDir') or '/'}",
         f"USER {config.get('User') or '0'}",
     ]
-    given = dict(pair.partition("=")[::2] for pair in config.get("Env") or ())
-    given.setdefault("NVIDIA_VISIBLE_DEVICES", "")
-    lines += [f"ENV {name}={json.dumps(value)}" for name, value in given.items()]
+    lines += [f"ENV {name}={json.dumps(value)}" for name, value in _variables(config).items()]
     labels = config.get("Labels") or {}
     return [*lines, *(f"LABEL {name}={json.dumps(value)}" for name, value in labels.items())]
+
+
+def _variables(config: dict[str, Any]) -> dict[str, str]:
+    """The container has one of ours, which a commit can only overwrite."""
+    pairs = (pair.partition("=")[::2] for pair in config.get("Env") or ())
+    return {"NVIDIA_VISIBLE_DEVICES": "", **dict(pairs)}

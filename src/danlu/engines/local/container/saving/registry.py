@@ -51,6 +51,7 @@ class Sender:
         store = self._store
         tag = f"{_TEMPORARY}-{secrets.token_hex(6)}"
         target = f"{store.host}/{store.repository}"
+        self._check()
         try:
             for report in daemon.push(image, target, tag, dict(store.auth), store.plain_http):
                 self._check()
