@@ -19,6 +19,7 @@ from danlu.sdk.client import Client
 from danlu.sdk.environments import Environments
 from danlu.sdk.images import Images
 from danlu.sdk.people import People
+from danlu.sdk.registry import Registry
 from danlu.sdk.scheduling import Scheduling
 
 FOLDER = ROOT / "docs" / "reference"
@@ -117,6 +118,8 @@ def _sdk() -> str:
     parts += _methods(Environments)
     parts.append("\n## Methods of client.images\n")
     parts += _methods(Images)
+    parts.append("\n## Methods of client.registry\n")
+    parts += _methods(Registry)
     parts.append("\n## Methods of client.scheduling\n")
     parts += _methods(Scheduling)
     parts.append(_async_part())

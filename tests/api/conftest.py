@@ -15,7 +15,7 @@ from danlu.engines.local.engine import LocalEngine
 from tests.api.harness import Harness
 from tests.api.people_harness import PeopleHarness
 from tests.support.folders import let_in
-from tests.support.server import DanluServer
+from tests.support.server import DanluServer, free_port
 
 CLUSTER = """
 [server]
@@ -33,6 +33,9 @@ name = "n2"
 cpus = 24
 memory = "200G"
 gpus = "4:A100"
+
+[registry]
+port = {port}
 
 [volumes.fast]
 source = "{fast}"
@@ -57,7 +60,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
     fast = folder / "fast"
     fast.mkdir()
     let_in(fast)
-    server = DanluServer(folder / "data", CLUSTER.format(fast=fast))
+    server = DanluServer(folder / "data", CLUSTER.format(fast=fast, port=free_port()))
     server.start()
     yield server
     server.cleanup()

@@ -176,6 +176,16 @@ ROUTES: dict[str, Row] = {
         "401 404 403 403 200 401 403", {"note": "x"}, names={"name": "volume"}
     ),
     "DELETE /danlu/v1/volumes/{name}": Row("401 404 403 403 200 401 403", names={"name": "volume"}),
+    # Images: a repository of the member's group.
+    "GET /danlu/v1/registry": Row(SIGNED_IN),
+    "GET /danlu/v1/registry/repositories": Row(ADMIN_READS, query="all=true"),
+    "GET /danlu/v1/registry/images": Row(
+        "401 404 200 200 200 401 200", query="repository={image}", names={"image": "image"}
+    ),
+    "DELETE /danlu/v1/registry/images": Row(
+        "401 404 200 200 200 401 403", query="repository={image}", names={"image": "image"}
+    ),
+    "POST /danlu/v1/registry/collect": Row(ADMIN_ONLY, {}),
     # The place itself. Who holds which GPU is for all to see.
     "GET /danlu/v1/nodes": Row(SIGNED_IN),
     "GET /danlu/v1/gpus": Row(SIGNED_IN),

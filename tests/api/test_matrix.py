@@ -25,6 +25,7 @@ from tests.api.people_harness import (
     public_key,
     through_proxy,
 )
+from tests.support.images import push_small, pusher
 from tests.support.server import DanluServer
 
 
@@ -84,6 +85,7 @@ class AccessHarness:
             "secret": lambda: "some",
             "hidden": self._secret,
             "volume": self._volume,
+            "image": self._image,
             "nothing": lambda: "",
             "node": lambda: "n1",
             "queue": self._queue,
@@ -119,6 +121,14 @@ class AccessHarness:
 
     def _acting(self) -> Someone:
         return self.people_harness.session(self.member)
+
+    def _image(self) -> str:
+        """In a repository of the group."""
+        acting, name = self._acting(), self.people_harness.name("i")
+        repository = f"share/{self.group}/{name}"
+        with pusher(self.harness.server, acting.name, acting.token, repository) as client:
+            push_small(client, repository)
+        return repository
 
     def _token(self) -> str:
         return str(self._acting().do("POST", "/tokens", {"label": "spent"})["id"])
@@ -199,13 +209,16 @@ def ask(access_harness: AccessHarness, http: httpx.Client, route: str, row: Row)
     body = dict(row.body) if isinstance(row.body, dict) else row.body
     names = {"ref": "ref", **row.names} if "{ref}" in path else row.names
     used: dict[str, str] = {}
+    query = row.query
     for name, thing in names.items():
         made = used[thing] = access_harness.make(thing)
         if f"{{{name}}}" in path:
             path = path.replace(f"{{{name}}}", made)
+        elif f"{{{name}}}" in query:
+            query = query.replace(f"{{{name}}}", made)
         else:
             body = {**(body or {}), name: made}
-    url = f"{access_harness.harness.server.url}{path}" + (f"?{row.query}" if row.query else "")
+    url = f"{access_harness.harness.server.url}{path}" + (f"?{query}" if query else "")
     with http.stream(method, url, json=body) as answer:
         if answer.headers.get("content-type", "").startswith("text/event-stream"):
             return answer  # it would never end

@@ -55,7 +55,8 @@ class DanluServer:
         self.process: subprocess.Popen[bytes] | None = None
         self.log = data.parent / f"{data.name}.server.log"
         self.config = data.parent / f"{data.name}.toml"
-        self.config.write_text(config if "ssh = " in config else without_ssh(config))
+        config = config if "ssh = " in config else without_ssh(config)
+        self.config.write_text(config if "[registry" in config else without_registry(config))
         self.config.chmod(0o600)
 
     @property
@@ -145,16 +146,28 @@ class DanluServer:
         finally:
             self.stop()
             self.end_gateway()
+            self.end_registry()
 
     @property
     def gateway(self) -> int | None:
         """The process that serves SSH clients and outlives the server."""
-        with contextlib.suppress(OSError, ValueError), open(self.data / "gateway/lock") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return int(lock.read())
-        return None
+        return _holder(self.data / "gateway/lock")
+
+    @property
+    def registry(self) -> int | None:
+        """The process that serves images and outlives the server."""
+        return _holder(self.data / "registry/lock")
+
+    @property
+    def images(self) -> str:
+        """The address of the registry on this machine."""
+        return f"127.0.0.1:{(self.data / 'registry/port').read_text().strip()}"
+
+    def end_registry(self) -> None:
+        while (pid := self.registry) is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
 
     def end_gateway(self) -> None:
         while (pid := self.gateway) is not None:
@@ -225,6 +238,21 @@ class DanluServer:
 
     def tail(self) -> str:
         return self.log.read_text(errors="replace")[-3000:] if self.log.exists() else ""
+
+
+def _holder(path: Path) -> int | None:
+    """Whoever has locked a file and has written its number there."""
+    with contextlib.suppress(OSError, ValueError), open(path) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return int(lock.read())
+    return None
+
+
+def without_registry(config: str) -> str:
+    """Nor for images."""
+    return f"registry.enabled = false\n{config}"
 
 
 def without_ssh(config: str) -> str:

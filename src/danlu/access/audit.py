@@ -142,6 +142,11 @@ WORDS: dict[str, Text] = {
     "ssh_key.removed": Text(
         "{actor} removed the SSH key {thing}", "{actor} 删除了 SSH 密钥 {thing}"
     ),
+    "registry.login": Text("{actor} signed in to the image registry", "{actor} 登录了镜像仓库"),
+    "registry.collected": Text(
+        "{actor} had unused images collected", "{actor} 清理了镜像仓库中不再使用的内容"
+    ),
+    "image.deleted": Text("{actor} deleted the image {thing}", "{actor} 删除了镜像 {thing}"),
     "volume.added": Text("{actor} declared the volume {thing}", "{actor} 声明了存储卷 {thing}"),
     "volume.changed": Text("{actor} changed the volume {thing}", "{actor} 修改了存储卷 {thing}"),
     "volume.removed": Text("{actor} removed the volume {thing}", "{actor} 删除了存储卷 {thing}"),

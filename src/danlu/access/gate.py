@@ -62,6 +62,7 @@ class Gate:
         self.hashing = Hashing()
         self._tasks: set[asyncio.Task[None]] = set()
         self._telling = False
+        self.on_forget: list[Callable[[set[str]], None]] = []  # whoever remembers rights elsewhere
 
     # -- tokens -------------------------------------------------------------------------------
 
@@ -131,6 +132,8 @@ class Gate:
         for user_id in changed:
             for event in self._watched.get(user_id, ()):
                 event.set()
+        for told in self.on_forget:
+            told(changed)
 
     async def barred(
         self, who: Principal, still: Callable[[Principal], bool], signed_in: bool = True
@@ -167,10 +170,14 @@ class Gate:
 
     async def _anyhow(self, who: Principal) -> Principal | None:
         """The same person, however they came in."""
+        return await self.person(who.user_id)
+
+    async def person(self, user_id: str) -> Principal | None:
+        """With their current rights. None: no longer active."""
 
         def query(tx: Tx) -> Principal | None:
-            user = users.get_user_by_id(tx, who.user_id)
-            token = TokenRow("", who.user_id, "", "", 0.0, None)
+            user = users.get_user_by_id(tx, user_id)
+            token = TokenRow("", user_id, "", "", 0.0, None)
             return _person(tx, token, user) if user is not None else None
 
         return await self._store.read(query)

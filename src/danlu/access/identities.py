@@ -85,6 +85,13 @@ def for_group(tx: Tx, uids: Uids | None, group_id: str, name: str) -> int | None
     return mapped
 
 
+def for_service(tx: Tx, uids: Uids, name: str) -> int:
+    """The uid, and gid, of a process of the server's own that need not be root."""
+    holder = f"service:{name}"
+    had = uid_store.numbers_of(tx, holder)
+    return had[-1] if had else _next(tx, uids, holder)
+
+
 def assign(
     tx: Tx, uids: Uids | None, user_id: str, uid: int, gid: int | None = None
 ) -> tuple[int, int]:

@@ -58,6 +58,25 @@ class SignIn:
 
         Raises WrongPassword, TooMany, or NotAllowed to one who has shown the right password."""
         gate = self._gate
+        user = await self.check(name, password, address)
+        secret, asker = new_token(), Asker(Principal(user.name), address)
+        row = token_row(user.id, secret, label, kind=kind, address=address)
+
+        def op(tx: Tx) -> None:
+            users.insert_token(tx, row)
+            users.revoke_expired(tx, time.time() - SESSION_SECONDS)
+            if instead_of:
+                _end_one(tx, digest_of(instead_of), kind)
+            audit.note(tx, asker, "login", user.name)
+
+        await self._store.write(op)
+        if instead_of:
+            gate.forget_secret(instead_of)
+        return SignedIn(secret, row, user)
+
+    async def check(self, name: str, password: str, address: str) -> UserRow:
+        """Whose password this is, without a session. Raises as `login` does."""
+        gate = self._gate
         gate.knock(name, address)
         user, request = await self._store.read(
             lambda tx: (users.get_user(tx, name), signups.get_request(tx, name))
@@ -75,20 +94,7 @@ class SignIn:
             await self._store.write(lambda tx: _note_failure(tx, address, user, request, good))
             raise _refusal(user, request, good)
         gate.door.opened(name, address)
-        secret, asker = new_token(), Asker(Principal(user.name), address)
-        row = token_row(user.id, secret, label, kind=kind, address=address)
-
-        def op(tx: Tx) -> None:
-            users.insert_token(tx, row)
-            users.revoke_expired(tx, time.time() - SESSION_SECONDS)
-            if instead_of:
-                _end_one(tx, digest_of(instead_of), kind)
-            audit.note(tx, asker, "login", user.name)
-
-        await self._store.write(op)
-        if instead_of:
-            gate.forget_secret(instead_of)
-        return SignedIn(secret, row, user)
+        return user
 
     async def knows(self, name: str) -> bool:
         """Whether there is such an account, active or not."""

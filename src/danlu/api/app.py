@@ -31,6 +31,7 @@ from danlu.api import (
     prometheus,
     queues,
     quotas,
+    registry,
     saves,
     secrets,
     session,
@@ -110,6 +111,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         websockets,
         doors,
         volumes,
+        registry,
         waiting,
     ):
         app.include_router(module.router, prefix=BASE, responses=_ERRORS)

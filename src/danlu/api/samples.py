@@ -346,6 +346,32 @@ SAMPLES: dict[str, Any] = {
     "Volume.nodes": [],
     "NewVolume.nodes": [],
     "VolumeChanges.nodes": [],
+    # the image registry
+    "RegistryStatus.address": "gpu.lab:5000",
+    "tls": False,
+    "RegistryStatus.read_only": False,
+    "mirrors": ["docker.io"],
+    "RegistryUsage.kind": "user",
+    "RegistryUsage.name": "alice",
+    "RegistryUsage.used": 5368709120,
+    "quota": 107374182400,
+    "RegistryStatus.total": 21474836480,
+    "RegistryStatus.free": 1099511627776,
+    "RegistryRepository.name": "alice/train",
+    "RegistryRepository.tags": 3,
+    "RegistryRepository.size": 5368709120,
+    "pushed_at": NOW,
+    "RegistryImage.repository": "alice/train",
+    "tag": "1",
+    "digest": "sha256:" + 8 * "5f2b7a90",
+    "RegistryImage.type": "application/vnd.oci.image.manifest.v1+json",
+    "RegistryImage.size": 5368709120,
+    "RegistryImage.at": NOW,
+    "RegistryImage.used": NOW,
+    "deleted": 1,
+    "CollectOrder.grace": 600.0,
+    "blobs": 12,
+    "CollectedGarbage.bytes": 3221225472,
 }
 
 PARAMETERS = {
@@ -370,6 +396,8 @@ PARAMETERS = {
     "q": "the text to search for",
     "ignore_case": "ignore case",
     "points": "at most this many steps, or one more",
+    "repository": "its name, such as alice/train",
+    "reference": "a tag or a digest; without it: everything",
 }
 
 ERRORS: dict[str, tuple[str, str, str]] = {

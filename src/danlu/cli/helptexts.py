@@ -4,6 +4,7 @@ from danlu.cli.helptexts_environments import ENVIRONMENTS
 from danlu.cli.helptexts_images import IMAGES
 from danlu.cli.helptexts_live import LIVE
 from danlu.cli.helptexts_people import PEOPLE
+from danlu.cli.helptexts_registry import REGISTRY
 from danlu.cli.helptexts_scheduling import SCHEDULING
 
 HELP: dict[str, tuple[str, str]] = {
@@ -464,4 +465,4 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.markdown": ("print all commands as Markdown", "以 Markdown 输出全部命令"),
 }
 
-HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS | IMAGES
+HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS | IMAGES | REGISTRY

@@ -331,6 +331,16 @@ COMMANDS = (
         default="list",
     ),
     Command(
+        "registry",
+        "registry",
+        (Option("all", short="a"), Option("grace", "TIME"), YES),
+        "[show] | list [REPOSITORY] | delete NAME[:TAG]... | gc",
+        0,
+        -1,
+        "show list delete gc",
+        default="show",
+    ),
+    Command(
         "volume",
         "volumes",
         (

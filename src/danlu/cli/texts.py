@@ -632,9 +632,10 @@ def everything() -> dict[str, tuple[str, str]]:
     from danlu.cli.texts_live import LIVE
     from danlu.cli.texts_metrics import METRICS
     from danlu.cli.texts_people import PEOPLE
+    from danlu.cli.texts_registry import REGISTRY
     from danlu.cli.texts_scheduling import SCHEDULING
 
-    return TEXTS | PEOPLE | SCHEDULING | METRICS | LIVE | ENVIRONMENTS | IMAGES
+    return TEXTS | PEOPLE | SCHEDULING | METRICS | LIVE | ENVIRONMENTS | IMAGES | REGISTRY
 
 
 def pick(source: Any, name: str) -> Any:

@@ -19,6 +19,7 @@ from danlu.control.ledger import Ledger
 from danlu.control.live_job import LiveJob
 from danlu.control.live_jobs import LiveJobs
 from danlu.control.notifier import Notifier
+from danlu.control.own_images import OwnImages
 from danlu.control.presence import Kernels, Presence
 from danlu.control.queue import Queue
 from danlu.control.rulebook import Rulebook
@@ -63,6 +64,7 @@ class Context:
     shares: Shares = field(default_factory=Shares)
     image_trouble: ImageTroubles = field(default_factory=dict)  # by node and image
     may_use_image: MayUse | None = None  # None: everybody may use every image
+    own_images: OwnImages | None = None  # None: the platform has no registry
     rulebook: Rulebook = field(init=False)
     volumes: Volumes = field(init=False)
     folders: Folders = field(init=False)

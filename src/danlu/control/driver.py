@@ -27,10 +27,12 @@ from danlu.control.outcome import (
     lost,
     names_leased,
 )
+from danlu.control.own_images import as_named_here
 from danlu.control.preparing import prepare
 from danlu.control.ruling import ruling
 from danlu.engines.api import (
     InDoubt,
+    OwnRegistryImages,
     Phase,
     Placer,
     Refused,
@@ -130,6 +132,8 @@ async def _launch(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcom
             )
             # Attempts placed by a previous leader are launched by the current one.
             launch = replace(launch, epoch=context.epoch)
+            if isinstance(engine, OwnRegistryImages):
+                launch = as_named_here(context.own_images, launch)
             gone = await missing_volumes(engine, launch)
             if gone:
                 return Outcome(Reason.VOLUME_MISSING, {"detail": ", ".join(gone)})

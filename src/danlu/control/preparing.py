@@ -18,12 +18,14 @@ from danlu.control.backoff import Backoff
 from danlu.control.context import Context, log, now
 from danlu.control.live_job import LiveJob
 from danlu.control.outcome import Outcome
+from danlu.control.own_images import refusal
 from danlu.control.words import pull_words, tools_words
 from danlu.engines.api import (
     ImageProgress,
     Images,
     NoImage,
     NoTools,
+    OwnRegistryImages,
     Tools,
     ToolsProgress,
     Unreachable,
@@ -92,7 +94,7 @@ async def _have(
     while attempt.stop is None:
         story = _Story(context, job, _PULL)
         try:
-            work = asyncio.ensure_future(engine.prepare_image(node, image, story.take))
+            work = asyncio.ensure_future(_pull(context, engine, job, node, image, story.take))
             await _done_or_stopped(job, attempt, work)
             await story.end()
             return None
@@ -107,6 +109,27 @@ async def _have(
             )
             await backoff.wait()
     return None
+
+
+async def _pull(
+    context: Context,
+    engine: Images,
+    job: LiveJob,
+    node: str,
+    image: str,
+    progress: Callable[[ImageProgress], None],
+) -> None:
+    """The right to an image of our own registry is checked also where the node has it already."""
+    own = context.own_images
+    repository = None if own is None else own.repository(image)
+    if own is None or repository is None:
+        return await engine.prepare_image(node, image, progress)
+    if not await own.may_run(job.row.owner, repository):
+        raise NoImage("image_denied", refusal(image))
+    if not isinstance(engine, OwnRegistryImages):
+        return await engine.prepare_image(node, image, progress)
+    access = await own.access(job.row.owner, repository)
+    return await engine.prepare_own_image(node, own.here(image), access, progress)
 
 
 async def _have_tools(

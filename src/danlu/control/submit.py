@@ -11,7 +11,7 @@ from typing import Any
 from danlu.access import rules
 from danlu.access.errors import Clash, Unfit
 from danlu.access.principal import Principal
-from danlu.control import records
+from danlu.control import own_images, records
 from danlu.control.context import now
 from danlu.control.controller import Controller
 from danlu.control.launches import secret_names
@@ -301,6 +301,7 @@ class Submitter:
             *await self._secrets(spec, who.name, brought),
             *self._images(spec),
             *await self._image_rights(spec, who),
+            *await own_images.findings(self._controller.context.own_images, who, _images_of(spec)),
             *self._tools(spec),
             *self._queue(spec),
             *self._nodes(spec),
@@ -366,7 +367,7 @@ class Submitter:
         ]
 
     def _images(self, spec: JobSpec) -> list[Finding]:
-        images = dict.fromkeys(role.image for role in spec.roles if role.image is not None)
+        images = _images_of(spec)
         if not images:
             return []
         context = self._controller.context
@@ -391,7 +392,9 @@ class Submitter:
         images = dict.fromkeys(role.image for role in spec.roles if role.image is not None)
         if may_use is None or not images:
             return []
-        found = [(image, await may_use(who, image)) for image in images]
+        own = self._controller.context.own_images
+        some = [each for each in images if own is None or own.repository(each) is None]
+        found = [(image, await may_use(who, image)) for image in some]
         return [Finding(("image",), image, why) for image, why in found if why is not None]
 
     def _tools(self, spec: JobSpec) -> list[Finding]:
@@ -498,6 +501,10 @@ def _wrong_kind(spec: JobSpec, policy: Policy) -> Finding:
             f"{'、'.join(others) or '无'}",
         ),
     )
+
+
+def _images_of(spec: JobSpec) -> list[str]:
+    return list(dict.fromkeys(role.image for role in spec.roles if role.image is not None))
 
 
 def _count(requests: Sequence[Submission]) -> int:

@@ -462,6 +462,28 @@ class SaveImage(Protocol):
     async def let_go(self, task: TaskRef) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class PullAccess:
+    """How the platform's own registry is asked for one image."""
+
+    host: str  # as the image's name has it
+    user: str
+    password: str = field(repr=False)
+
+
+@runtime_checkable
+class OwnRegistryImages(Protocol):
+    """An engine on the server's machine, which reaches the platform's registry there."""
+
+    async def prepare_own_image(
+        self,
+        node: str,
+        image: str,
+        access: PullAccess,
+        progress: Callable[[ImageProgress], None],
+    ) -> None: ...  # as prepare_image; looks for a newer one each time
+
+
 class NoTools(Exception):
     """The tools are not there and cannot be made."""
 

@@ -36,6 +36,7 @@ create table if not exists refs(
 create table if not exists tags(
   repo integer not null, tag text not null, digest text not null, at real not null,
   primary key(repo, tag)) without rowid;
+create table if not exists meta(key text primary key, value real not null) without rowid;
 create index if not exists repos_by_owner on repos(owner);
 create index if not exists links_by_digest on links(digest);
 create index if not exists manifests_by_digest on manifests(digest);
@@ -43,6 +44,11 @@ create index if not exists manifests_by_subject on manifests(repo, subject);
 create index if not exists refs_by_digest on refs(digest, repo);
 create index if not exists tags_by_digest on tags(repo, digest);
 pragma user_version = 1;
+"""
+# FULL: what was acknowledged is on disk, also after a power failure.
+_PRAGMAS = """
+pragma locking_mode = exclusive; pragma journal_mode = wal; pragma synchronous = full;
+pragma temp_store = memory;
 """
 _USED = """
 select coalesce(sum(size), 0) from blobs where digest in (
@@ -78,13 +84,25 @@ class Database:
     """Every method in the same thread."""
 
     def __init__(self, path: Path) -> None:
+        """All its files are opened here: later, this process may not enter the folder."""
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         path.chmod(0o600)
-        # FULL: what was acknowledged is on disk, also after a power failure.
-        self._db.executescript("pragma journal_mode = wal; pragma synchronous = full;" + _SCHEMA)
+        self._db.executescript(_PRAGMAS + _SCHEMA)
+        with self.change():
+            self.run("insert or replace into meta values('opened', ?)", time.time())
 
     def close(self) -> None:
         self._db.close()
+
+    def keep_asked(self, at: float) -> None:
+        """When somebody last asked for something, for the next process."""
+        self.run("insert or replace into meta values('asked', ?)", at or 1.0)
+
+    def take_asked(self) -> float | None:
+        """None: the former process did not get to say so."""
+        row = self.one("select value from meta where key = 'asked'")
+        self.run("delete from meta where key = 'asked'")
+        return None if row is None else float(row[0])
 
     @contextmanager
     def change(self) -> Iterator[None]:
@@ -271,6 +289,39 @@ class Database:
             Tagged(name, tag, digest, kind, self._size(repo, digest), at, used)
             for name, tag, digest, kind, at, used, repo in self.all(query, repository)
         ]
+
+    def summaries(
+        self, owners: Sequence[str] | None, names: Sequence[str], most: int
+    ) -> list[dict[str, Any]]:
+        """Repositories with their number of tags, size and time of the latest push."""
+        query = (
+            "select p.id, p.name, (select count(*) from tags t where t.repo = p.id), "
+            "(select max(m.at) from manifests m where m.repo = p.id) from repos p where "
+            "exists(select 1 from manifests m where m.repo = p.id) "
+            "and (? or p.owner in (select value from json_each(?)) or "
+            "p.name in (select value from json_each(?))) order by p.name limit ?"
+        )
+        given = json.dumps(list(owners or ())), json.dumps(list(names))
+        rows = self.all(query, owners is None, *given, most)
+        return [
+            {"name": name, "tags": tags, "size": self._repo_size(repo), "pushed_at": at}
+            for repo, name, tags, at in rows
+        ]
+
+    def _repo_size(self, repo: int) -> int:
+        query = (
+            "select coalesce(sum(size), 0) from blobs where digest in (select digest from refs "
+            "where repo = ? and child = 0 union select digest from manifests where repo = ?)"
+        )
+        return int(self.one(query, repo, repo)[0])
+
+    def digests(self, repository: str) -> list[str]:
+        query = "select digest from manifests where repo = ?"
+        return [row[0] for row in self.all(query, self.repo(repository))]
+
+    def has_tags(self, repository: str, digest: str) -> bool:
+        query = "select 1 from tags where repo = ? and digest = ?"
+        return self.one(query, self.repo(repository), digest) is not None
 
     def _size(self, repo: int, digest: str) -> int:
         query = (

@@ -63,3 +63,13 @@ def is_digest(text: str) -> bool:
 def can_own(name: str) -> bool:
     """Whether a user or group of this name has repositories: `a..b` and `a___b` are no parts."""
     return re.fullmatch(PART, name) is not None and name not in RESERVED
+
+
+def split_image(image: str) -> tuple[str, str, str] | None:
+    """Host, repository, and tag or digest with what it begins with. None: it names no host."""
+    host, slash, rest = image.partition("/")
+    if not slash or not (set(host) & set(".:[") or host == "localhost"):
+        return None
+    path, at, digest = rest.partition("@")
+    repository, colon, tag = path.partition(":")
+    return host, repository, f"{colon}{tag}{at}{digest}"

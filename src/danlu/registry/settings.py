@@ -10,6 +10,7 @@ from danlu.registry.names import Owner
 
 GB = 1 << 30
 PORT = 5000
+LOCK, SOCKET, CONTENT, DATABASE = "lock", "control.sock", "content", "registry.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,11 @@ class Mirror:
     url: str  # http://host:port or https://host
     user: str = ""
     password: str = field(default="", repr=False)
-    password_file: str = ""
+    password_file: str = ""  # where the server has it from
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrySettings:
-    folder: str = ""
     quota: int | None = 100 * GB  # of each user; None: no limit
     group_quota: int | None = 300 * GB
     users: dict[str, int] = field(default_factory=dict)  # other quotas

@@ -62,14 +62,15 @@ class Put:
 
 
 class Store:
-    def __init__(self, settings: RegistrySettings) -> None:
-        folder = Path(settings.folder)
+    def __init__(self, settings: RegistrySettings, database: Database, folder: Path) -> None:
         self.settings = settings
         self.blobs = Blobs(folder)
-        self.database = Database(folder / "registry.db")
+        self.database = database
         self.seen: dict[str, float] = {}  # digest -> when somebody last asked for it
         self.arriving: Counter[str] = Counter()  # digests whose files are being put in place
-        self.began = time.time()
+        self.asked_until = self.database.take_asked() or time.time()
+        """When a former process may last have told somebody that a blob is here."""
+        self.written = time.time()
         self._uploads: dict[str, Upload] = {}
         self._uploading: Counter[str] = Counter()  # owner -> bytes
         self._used: dict[str, int] = {}  # owner -> bytes, until something changes
@@ -77,6 +78,8 @@ class Store:
         self._files = ThreadPoolExecutor(_THREADS, "registry-files")
 
     def close(self) -> None:
+        """When nobody is being served any more."""
+        self._metadata.submit(lambda: self.database.keep_asked(max(self.seen.values(), default=0)))
         for upload in list(self._uploads.values()):
             upload.draft.discard()
         self._files.shutdown()
@@ -92,6 +95,7 @@ class Store:
         with self.database.change():
             yield
         self._used.clear()
+        self.written = time.time()
 
     async def file(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._files, work)
@@ -263,6 +267,9 @@ class Store:
         if self._uploads.pop(upload.id, None) is not None:
             self._uploading[str(upload.owner)] -= upload.size
 
+    def uploading_to(self) -> set[str]:
+        return {upload.repository for upload in self._uploads.values()}
+
     def drop_resting(self) -> None:
         """Uploads that nobody goes on with."""
         before = time.monotonic() - UPLOAD_SECONDS
@@ -370,6 +377,10 @@ class Store:
         tags = [] if is_digest(reference) else [reference]
         await self._put(repository, digest, body, document, tags)
         return digest
+
+    async def add_cached(self, repository: str, digest: str, draft: Draft, size: int) -> None:
+        """A blob of another registry, whose digest was checked."""
+        await self._keep(draft, digest, lambda: self._add(repository, digest, size))
 
     async def manifest(self, repository: str, reference: str) -> Manifest | None:
         return await self.metadata(lambda: self.database.find(repository, reference))

@@ -12,6 +12,7 @@ from danlu.sdk.async_calls import AsyncCalls
 from danlu.sdk.async_environments import AsyncEnvironments
 from danlu.sdk.async_images import AsyncImages
 from danlu.sdk.async_people import AsyncPeople
+from danlu.sdk.async_registry import AsyncRegistry
 from danlu.sdk.async_scheduling import AsyncScheduling
 from danlu.sdk.async_wire import AsyncConnection, AsyncWire
 from danlu.sdk.calls import BASE, job_path
@@ -199,6 +200,11 @@ class AsyncClient(AsyncCalls):
     def images(self) -> AsyncImages:
         """The catalogue of images, and containers saved as images."""
         return AsyncImages(self)
+
+    @property
+    def registry(self) -> AsyncRegistry:
+        """The platform's image registry."""
+        return AsyncRegistry(self)
 
     @property
     def scheduling(self) -> AsyncScheduling:

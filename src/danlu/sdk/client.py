@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from danlu.sdk.images import Images
     from danlu.sdk.logs import LogStream
     from danlu.sdk.people import People
+    from danlu.sdk.registry import Registry
     from danlu.sdk.scheduling import Scheduling
     from danlu.sdk.stream import EventStream
     from danlu.sdk.websocket import WebSocket
@@ -265,6 +266,13 @@ class Client(Calls):
         from danlu.sdk.images import Images
 
         return Images(self)
+
+    @property
+    def registry(self) -> Registry:
+        """The platform's image registry."""
+        from danlu.sdk.registry import Registry
+
+        return Registry(self)
 
     @property
     def scheduling(self) -> Scheduling:

@@ -87,6 +87,11 @@ class Cluster(TypedDict, total=False):
     disk_writers: list[DiskWriter]
 
 
+class CollectedGarbage(TypedDict, total=False):
+    blobs: int
+    bytes: int
+
+
 class Conversion(TypedDict, total=False):
     dialect: str
     jobs: list[ConvertedJob]
@@ -101,6 +106,10 @@ class ConvertedJob(TypedDict, total=False):
 class CreatedEnvironment(TypedDict, total=False):
     environment: EnvironmentView | None
     preview: Preview | None
+
+
+class DeletedImages(TypedDict, total=False):
+    deleted: int
 
 
 class DiskWriter(TypedDict, total=False):
@@ -696,6 +705,48 @@ class QuotaView(TypedDict, total=False):
 class QuotaWarning(TypedDict, total=False):
     en: str
     zh: str
+
+
+class RegistryImage(TypedDict, total=False):
+    repository: str
+    tag: str
+    digest: str
+    type: str
+    size: int
+    at: float
+    used: float
+
+
+class RegistryImages(TypedDict, total=False):
+    images: list[RegistryImage]
+
+
+class RegistryRepositories(TypedDict, total=False):
+    repositories: list[RegistryRepository]
+
+
+class RegistryRepository(TypedDict, total=False):
+    name: str
+    tags: int
+    size: int
+    pushed_at: float
+
+
+class RegistryStatus(TypedDict, total=False):
+    address: str
+    tls: bool
+    read_only: bool
+    mirrors: list[str]
+    usage: list[RegistryUsage]
+    total: int
+    free: int
+
+
+class RegistryUsage(TypedDict, total=False):
+    kind: str
+    name: str
+    used: int
+    quota: int | None
 
 
 class Save(TypedDict, total=False):

@@ -35,6 +35,7 @@ from danlu.server.gateway import Gateway
 from danlu.server.handshakes import Encrypted
 from danlu.server.identities import circle_of_trust, find_uids, settle_uids, with_registry
 from danlu.server.places import Places
+from danlu.server.registry_start import start_registry
 from danlu.server.settings import ServerConfig
 from danlu.server.sockets import listen, tls_context, url_of
 from danlu.server.web import known_hosts, web_settings
@@ -97,7 +98,6 @@ async def _serve_http(
     ours = services(
         controller, gate, people, urls, config.proxies, demo is not None, config.metrics_from
     )
-    await ours.saves.recover()
     server = _server(config, ours)
     ssh, web = config.ssh_address, web_settings(config, urls[0])
     gateway = None
@@ -107,6 +107,8 @@ async def _serve_http(
         ours.server.ssh_port = lambda: gateway.port
     if gateway is not None and web is not None:
         ours.web_doors.open_door, ours.web_doors.domain = gateway.open_door, config.web_domain
+    registry = await start_registry(config, controller.context, ours)
+    await ours.saves.recover()
     ours.server.stop = lambda: setattr(server, "should_exit", True)
     contexts = _publish(config, urls[0], token, demo is not None)
     # uvicorn re-raises the signal that ended it; by then everything must be closed.
@@ -120,7 +122,7 @@ async def _serve_http(
             await asyncio.sleep(0.005)
         if serving.done():
             await serving  # it logs the reason itself
-        _banner(config, urls, password, controller, contexts, demo, gateway)
+        _banner(config, urls, password, controller, contexts, demo, gateway, ours)
         first_admin.shown(config.data)
         if demo is not None:
             demo.begin(ours)
@@ -138,6 +140,8 @@ async def _serve_http(
         await ours.images.nodes.close()
         if gateway is not None:
             await gateway.close()
+        if registry is not None:
+            await registry.close()
         await gate.close()
     return 1 if controller.context.deposed.is_set() else 0
 
@@ -226,6 +230,7 @@ def _banner(
     contexts: tuple[str, str],
     demo: Demo | None,
     gateway: Gateway | None,
+    ours: Services,
 ) -> None:
     context, current = contexts
     nodes = controller.context.ledger.nodes()
@@ -248,6 +253,16 @@ def _banner(
                 Text(
                     f"  ssh -p {gateway.port} USER+JOB@{host} enters a running job",
                     f"  ssh -p {gateway.port} 用户+任务@{host} 进入运行中的任务",
+                )
+            )
+        )
+    images = ours.registry.address_at(urls[0])
+    if images:
+        lines.append(
+            say(
+                Text(
+                    f"  docker login {images} lets you push images (danlu registry says how)",
+                    f"  docker login {images} 之后可以推送镜像（详见 danlu registry）",
                 )
             )
         )

@@ -24,6 +24,7 @@ from danlu.server.engine_tables import EngineTables
 from danlu.server.engines import EngineConfig, Surroundings
 from danlu.server.mistakes import read_all
 from danlu.server.places import Places
+from danlu.server.registry_table import RegistryConfig, RegistryTable
 from danlu.server.schedules import KEYS as SCHEDULING
 from danlu.server.schedules import Schedules
 from danlu.server.values import ConfigError, Values
@@ -104,6 +105,7 @@ class ServerConfig:
     limits: Limits = field(default_factory=Limits)
     login: Login = field(default_factory=Login)
     idle: IdleSettings = field(default_factory=IdleSettings)
+    registry: RegistryConfig = field(default_factory=RegistryConfig)
 
     @property
     def ssh_address(self) -> Address | None:
@@ -178,6 +180,8 @@ def _check_private(path: Path, config: ServerConfig) -> None:
     """A password that everybody on the machine can read is none."""
     registries = [each for engine in config.engines for each in engine.containers.registries]
     secret = [f"registries.{each.host}" for each in registries if each.password]
+    mirrors = [each for each in config.registry.settings.mirrors if not each.password_file]
+    secret += [f"registry.mirrors.{each.name}" for each in mirrors if each.password]
     if config.database and _has_password(config.database):
         secret.insert(0, "database.url")
     if secret and path.stat().st_mode & stat.S_IROTH:
@@ -199,7 +203,7 @@ def _has_password(url: str) -> bool:
 class Reader(Values):
     def config(self, values: dict[str, Any]) -> ServerConfig:
         known = ("data", "server", "database", "metrics", "limits", "nodes", "volumes", "defaults")
-        people = ("environments", "uids", "users", "groups", "registries", "login")
+        people = ("environments", "uids", "users", "groups", "registries", "registry", "login")
         self._known("", values, (*known, *people, "engine", "engines", *SCHEDULING))
         server = self._table(values, "server", _SERVER)
         database = self._table(values, "database", ("url",))
@@ -248,6 +252,7 @@ class Reader(Values):
             names=self._one_of("server.names", server.get("names", "all"), _NAMES),
             idle=self._idle(values),
             limits=self._limits(self._table(values, "limits", _LIMITS)),
+            registry=RegistryTable(self._where).registry(values),
             login=self._login(self._table(values, "login", _LOGIN)),
             proxies=self._proxies(server.get("proxies", [])),
             hosts=self._hosts(server.get("hosts", [])),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import base64
+import json
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from danlu.access import rules
 from danlu.access.errors import NotAllowed, Unfit
 from danlu.access.principal import Principal
-from danlu.registry.client import Client
+from danlu.engines.api import ImageStore
 from danlu.registry.names import Owner, can_own, is_repository, is_tag, owner_of
-from danlu.services.registry import Scope
+from danlu.registry.tokens import ACTIONS, PULL
+from danlu.services.registry import Registry
 from danlu.spec.text import Text
 
 NOWHERE = "danlu.internal"
@@ -25,16 +28,51 @@ class Room:
     disk: int | None = None  # what pushes leave alone is not counted
 
 
-@dataclass(frozen=True, slots=True)
 class RegistryLink:
-    """The platform's registry, as long as it is on."""
+    """The platform's registry, as those see it who put images there."""
 
-    host: str  # in the names of images, as nodes reach it
-    hosts: tuple[str, ...]  # all its names
-    client: Callable[[Principal, Iterable[Scope]], Awaitable[Callable[[], Client]]]
-    auth: Callable[[Principal, Iterable[Scope]], Awaitable[Mapping[str, str]]]  # for runtimes
-    room: Callable[[Owner], Awaitable[Room]]
-    plain_http: bool = True
+    def __init__(self, registry: Registry, url: str) -> None:
+        self._registry = registry
+        self._url = url
+
+    @property
+    def host(self) -> str:
+        """In the names of images."""
+        return self._registry.address_at(self._url)
+
+    def repository(self, image: str) -> str | None:
+        return self._registry.repository(image)
+
+    async def readable(self, who: Principal, repositories: Iterable[str]) -> list[str]:
+        return [name for name in repositories if await self._registry.may_pull(who, name)]
+
+    async def store(
+        self,
+        who: Principal,
+        image: OwnImage,
+        also: Collection[str],
+        known: Callable[[str], tuple[str, str] | None],
+    ) -> ImageStore:
+        """`also`: repositories that layers may be taken from."""
+        scopes = [(image.repository, frozenset(ACTIONS))]
+        scopes += [(name, frozenset({PULL})) for name in also if name != image.repository]
+        client = await self._registry.client(who, scopes)
+        access = await self._registry.push_access(who, scopes)
+        values = {"username": access.user, "password": access.password}
+        values["serveraddress"] = access.host
+        auth = base64.urlsafe_b64encode(json.dumps(values).encode()).decode()
+        return ImageStore(
+            lambda: client,
+            access.host,
+            image.repository,
+            image.tag,
+            {"X-Registry-Auth": auth},
+            plain_http=not self._registry.uses_tls,
+            known=known,
+        )
+
+    async def room(self, owner: Owner) -> Room:
+        return Room(*await self._registry.room(owner))
 
 
 Link = Callable[[], RegistryLink | None]
@@ -67,8 +105,8 @@ class OwnImage:
 def own_image(text: str, link: RegistryLink | None) -> OwnImage | None:
     """The platform's image that a job names; None: it is from elsewhere."""
     first, slash, rest = text.partition("/")
-    hosts = (NOWHERE, *(link.hosts if link is not None else ()))
-    if not slash or first not in hosts:
+    ours = first == NOWHERE or (link is not None and link.repository(text) is not None)
+    if not slash or not ours:
         return None
     path, _, digest = rest.partition("@")
     repository, colon, tag = path.rpartition(":")
@@ -84,7 +122,7 @@ def target(who: Principal, text: str, link: RegistryLink | None) -> OwnImage:
     host = NOWHERE if link is None else link.host
     first, slash, rest = text.partition("/")
     if slash and (set(first) & set(".:[") or first == "localhost"):
-        if first not in (host, NOWHERE, *(link.hosts if link is not None else ())):
+        if first not in (host, NOWHERE) and (link is None or link.repository(text) is None):
             raise Unfit(
                 "image",
                 Text(

@@ -34,11 +34,13 @@ from danlu.engines.api import (
 from danlu.services import save_refusals as refusals
 from danlu.services.found import Found
 from danlu.services.image_names import Link, OwnImage, RegistryLink, target
+from danlu.spec.codec import from_values
 from danlu.spec.ids import uuid7
 from danlu.spec.text import EMPTY, Text
 from danlu.spec.units import format_size
 from danlu.store import environments as environment_store
 from danlu.store import image_saves as store
+from danlu.store.jobs import get_job
 from danlu.store.rows import ImageSaveRow, JobRow
 from danlu.store.tx import Tx
 
@@ -49,6 +51,7 @@ _POST_EVERY = 0.5
 _END_PATIENCE = 300.0  # seconds for its command to end
 _KEPT_SECONDS = 3600.0  # what was stopped and could not be saved
 
+Person = Callable[[str], Awaitable[Principal | None]]
 Kept = Callable[[ImageSaveRow, Saved, OwnImage], Awaitable[None]]
 
 
@@ -78,7 +81,7 @@ class ShownSave:
 
 
 class Saves:
-    def __init__(self, controller: Controller, found: Found, link: Link) -> None:
+    def __init__(self, controller: Controller, found: Found, link: Link, person: Person) -> None:
         self._controller = controller
         self._context = controller.context
         self._found = found
@@ -86,6 +89,7 @@ class Saves:
         self._going: dict[str, _Going] = {}
         self._left: dict[str, tuple[SaveImage, TaskRef]] = {}  # job -> stopped, but not saved
         self._work = Background(controller.context.deposed)
+        self.person = person
         self.kept: Kept | None = None  # told of each saved image before it is called saved
 
     # -- beforehand ---------------------------------------------------------------------------
@@ -165,7 +169,10 @@ class Saves:
             if row.stop and engine is not None:
                 with contextlib.suppress(CannotSave, Unreachable):
                     await engine.hold_files(at)
-                    going = self._going[row.id] = _Going(row, Principal(row.owner))
+                    who = await self.person(row.owner)
+                    if who is None:
+                        raise CannotSave(refusals.INTERRUPTED)
+                    going = self._going[row.id] = _Going(row, who)
                     where = _written(row.image)
                     going.work = self._work.spawn(self._run(going, engine, at, where))
                     continue
@@ -236,6 +243,14 @@ class Saves:
         if sum(row.owner == name for row in rows) >= MOST_GOING:
             raise Crowded(MOST_GOING, Text("containers being saved", "正在保存的容器"))
 
+    async def _image_of(self, row: ImageSaveRow) -> str | None:
+        """What the task was started from."""
+        found = await self._context.store.read(lambda tx: get_job(tx, row.job_id))
+        if found is None:
+            return None
+        roles = [role for role in from_values(found.spec).roles for _ in range(role.count)]
+        return roles[row.task].image
+
     async def _environment_of(self, job: JobRow) -> str:
         found = await self._context.store.read(lambda tx: environment_store.of_job(tx, job.id))
         return "" if found is None else found.id
@@ -274,7 +289,7 @@ class Saves:
 
     async def _save(self, going: _Going, engine: SaveImage, at: TaskRef, where: OwnImage) -> Saved:
         row, story = going.row, _Story()
-        store_of = await self._store_for(going.who, where)
+        store_of = await self._store_for(going.who, where, await self._image_of(row))
         row.state = "saving"
         await self._context.persist(lambda tx: _saving(tx, row))
 
@@ -292,28 +307,25 @@ class Saves:
         order = SaveOrder(where.reference, store_of, going.who.name)
         return await engine.save_image(at, order, progress)
 
-    async def _store_for(self, who: Principal, where: OwnImage) -> ImageStore | None:
+    async def _store_for(
+        self, who: Principal, where: OwnImage, image: str | None
+    ) -> ImageStore | None:
         link = self._link()
         if link is None:
             return None
-        scopes = [(where.repository, ("pull", "push", "delete"))]
+        places = await self._context.store.read(store.places)
+        from_job = link.repository(image or "")
+        near = [*places, *([from_job] if from_job is not None else [])]
+        also = await link.readable(who, dict.fromkeys(near))
         loop = asyncio.get_running_loop()
 
         def known(chain: str) -> tuple[str, str] | None:
             """Called from the thread that saves."""
             read = self._context.store.read(lambda tx: store.place_of(tx, chain))
-            return asyncio.run_coroutine_threadsafe(_awaited(read), loop).result()
+            found = asyncio.run_coroutine_threadsafe(_awaited(read), loop).result()
+            return found if found is not None and found[0] in also else None
 
-        return ImageStore(
-            await link.client(who, scopes),
-            link.host,
-            where.repository,
-            where.tag,
-            await link.auth(who, scopes),
-            link.plain_http,
-            link.hosts,
-            known,
-        )
+        return await link.store(who, where, also, known)
 
     async def _stop(self, row: ImageSaveRow) -> None:
         """Returns when its command has ended."""

@@ -13,6 +13,7 @@ from danlu.access.accounts import Accounts
 from danlu.access.gate import Gate
 from danlu.access.groups import Groups
 from danlu.access.people import People
+from danlu.access.principal import Principal
 from danlu.access.sign_in import SignIn
 from danlu.access.signup import SignUp
 from danlu.access.ssh_keys import SshKeys
@@ -35,7 +36,7 @@ from danlu.services.doors import Doors
 from danlu.services.environments import Environments
 from danlu.services.export import Export, Networks
 from danlu.services.found import Found
-from danlu.services.image_names import Link, RegistryLink
+from danlu.services.image_names import RegistryLink
 from danlu.services.image_nodes import ImageNodes
 from danlu.services.images import Catalogue as ImageCatalogue
 from danlu.services.jobs import Jobs
@@ -45,6 +46,7 @@ from danlu.services.logins import Logins
 from danlu.services.logs import JobLogs
 from danlu.services.metrics import Metrics
 from danlu.services.names import Names
+from danlu.services.registry import Registry
 from danlu.services.saves import Saves
 from danlu.services.scheduling import QueuesAndQuotas
 from danlu.services.secrets import Secrets
@@ -55,6 +57,7 @@ from danlu.services.submitting import Submitting
 from danlu.services.tasks import Tasks
 from danlu.services.usage import Usage
 from danlu.services.web_doors import WebDoors
+from danlu.store.users import get_user
 
 
 @dataclass(slots=True)
@@ -84,6 +87,7 @@ class Services:
     stream: Stream
     secrets: Secrets
     volumes: Catalogue
+    registry: Registry
     cluster: Cluster
     board: Board
     metrics: Metrics
@@ -113,7 +117,9 @@ def services(
     logins = Logins(controller, submitter)
     doors = Doors(gate, accounts.sign_in, keys, _at_home(context), tasks, logins)
     environments = Environments(controller, lookup, found, jobs, submitter, names)
-    images, saves = _images(controller, found, no_registry)
+    registry = Registry(context.store, gate, accounts.sign_in)
+    url = addresses[0] if addresses else ""
+    images, saves = _images(controller, found, registry, gate, url)
     return Services(
         gate=gate,
         people=accounts.people,
@@ -140,6 +146,7 @@ def services(
         stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),
+        registry=registry,
         cluster=cluster,
         board=Board(controller, names),
         metrics=Metrics(controller, found),
@@ -151,14 +158,20 @@ def services(
     )
 
 
-def no_registry() -> RegistryLink | None:
-    return None
+def _images(
+    controller: Controller, found: Found, registry: Registry, gate: Gate, url: str
+) -> tuple[ImageCatalogue, Saves]:
+    context, link = controller.context, RegistryLink(registry, url)
 
+    def is_on() -> RegistryLink | None:
+        return link if registry.is_on else None
 
-def _images(controller: Controller, found: Found, link: Link) -> tuple[ImageCatalogue, Saves]:
-    context = controller.context
-    images = ImageCatalogue(context, link, ImageNodes(context))
-    saves = Saves(controller, found, link)
+    async def person(name: str) -> Principal | None:
+        user = await context.store.read(lambda tx: get_user(tx, name))
+        return None if user is None else await gate.person(user.id)
+
+    images = ImageCatalogue(context, is_on, ImageNodes(context))
+    saves = Saves(controller, found, is_on, person)
     saves.kept, context.may_use_image = images.saved, images.may_use
     return images, saves
 

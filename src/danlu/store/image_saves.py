@@ -32,6 +32,7 @@ _CHAIN = Statement(
     )
 )
 _FORGET_CHAIN = Statement(delete(image_chains).where(image_chains.c.chain == bindparam("key")))
+_PLACES = Statement(select(image_chains.c.repository).order_by(image_chains.c.at.desc()).limit(200))
 _NEW_CHAIN = Statement(insert(image_chains))
 
 
@@ -67,6 +68,11 @@ def place_of(tx: Tx, chain: str) -> tuple[str, str] | None:
     """(repository, manifest) whose image begins with these layers."""
     row = tx.row(_CHAIN, {"key": chain})
     return None if row is None else (str(row[0]), str(row[1]))
+
+
+def places(tx: Tx) -> list[str]:
+    """Repositories that are known to have layers, the latest first."""
+    return list(dict.fromkeys(str(row[0]) for row in tx.rows(_PLACES)))
 
 
 def set_place(tx: Tx, chain: str, repository: str, digest: str, at: float) -> None:

@@ -33,6 +33,7 @@ from danlu.engines.api import (
     Observation,
     Placer,
     Plan,
+    PullAccess,
     Run,
     Saved,
     SaveEstimate,
@@ -291,6 +292,16 @@ class LocalEngine:
         if not held and (attempt is None or not attempt.tasks[task.task].container):
             raise CannotSave(NO_CONTAINER)
         return runtime, name
+
+    async def prepare_own_image(
+        self,
+        node: str,
+        image: str,
+        access: PullAccess,
+        progress: Callable[[ImageProgress], None],
+    ) -> None:
+        await self._look_for_containers(soon=True)
+        await self._containers.prepare(image, progress, access)
 
     def tools_problem(self, image: bool) -> Text | None:
         if self._tools.is_ready(image, self.abilities.namespaces):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from danlu.engines.api import ImageProgress, NodeImage, NoImage, Unreachable
+from danlu.engines.api import ImageProgress, NodeImage, NoImage, PullAccess, Unreachable
 from danlu.engines.local.config import ContainerConfig, Registry
 from danlu.engines.local.container import refs
 from danlu.engines.local.container.daemon import Daemon, quote
@@ -30,13 +30,24 @@ class Images:
         # A separate pool: pulls are long and would block the default one.
         self._threads = ThreadPoolExecutor(_AT_ONCE, "danlu-pull")
 
-    async def prepare(self, runtime: Runtime, image: str, progress: Progress) -> None:
+    async def prepare(
+        self,
+        runtime: Runtime,
+        image: str,
+        progress: Progress,
+        access: PullAccess | None = None,
+    ) -> None:
+        """`access`: to the platform's own registry, which is on this machine. It is asked each
+        time, so that what was pushed just now is what runs."""
         try:
             ref = refs.parse(image)
         except refs.BadName as error:
             raise NoImage("image_not_found", f"{image} {error}") from None
         there = await asyncio.to_thread(self._is_there, runtime, image)
-        if there and not self._always:
+        if there and not self._always and access is None:
+            return
+        if access is not None:
+            await self._prepare_own(runtime, image, ref, access, there, progress)
             return
         allowed = refs.may_come_from(ref.host, self._config.images_from, self._registries)
         if not allowed and not refs.mirrors_of(ref, self._registries):
@@ -86,8 +97,31 @@ class Images:
                     return {**found, "History": history or []}
         return None
 
-    def _begin(self, image: str, pull: Pull) -> _Shared:
-        shared = _Shared(pull, self._registries, self._threads)
+    async def _prepare_own(
+        self,
+        runtime: Runtime,
+        image: str,
+        ref: refs.ImageRef,
+        access: PullAccess,
+        there: bool,
+        progress: Progress,
+    ) -> None:
+        shared = self._pulls.get(image)
+        if shared is None or shared.given_up:
+            daemon = Daemon(runtime.kind, runtime.socket, _PULL_PATIENCE)
+            own = Registry(access.host, access.user, access.password, plain_http=True)
+            shared = self._begin(image, Pull(daemon, image, ref), (own,))
+        try:
+            await shared.wait(progress)
+        except NoImage as trouble:
+            if not there or trouble.reason != "registry_unreachable":
+                raise
+
+    def _begin(
+        self, image: str, pull: Pull, registries: Sequence[Registry] | None = None
+    ) -> _Shared:
+        asked = self._registries if registries is None else registries
+        shared = _Shared(pull, asked, self._threads)
         self._pulls[image] = shared
 
         def ended(_: object) -> None:

@@ -19,6 +19,8 @@ Progress = Callable[[ImageProgress], None]
 
 _COMPLETE = frozenset({"Download complete", "Extracting", "Pull complete", "Already exists"})
 _PLAIN_HTTP = re.compile(r"HTTP response to HTTPS client", re.IGNORECASE)
+_UNVERIFIED = re.compile(r"HTTP response to HTTPS client|x509: |certificate", re.IGNORECASE)
+"""Where `plain_http` says not to insist on TLS, as Docker does not on loopback."""
 _SIGNS = (
     (
         "image_not_found",
@@ -137,7 +139,7 @@ class Pull:
             yield from _checked(self._daemon.pull(ref.repository, ref.version, headers))
             return
         except _Trouble as trouble:
-            if not (podman and registry.plain_http and _PLAIN_HTTP.search(str(trouble))):
+            if not (podman and registry.plain_http and _UNVERIFIED.search(str(trouble))):
                 raise self._no_image(str(trouble), registry) from None
         # Podman's own call, the only one that allows this; it reports less progress.
         try:

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable
 
-from danlu.engines.api import Unreachable
+from danlu.engines.api import PullAccess, Unreachable
 from danlu.engines.local.config import LocalConfig
 from danlu.engines.local.container import holder, refs, shape
 from danlu.engines.local.container.daemon import Daemon
@@ -64,10 +64,13 @@ class Containers:
             return error.text
         return None
 
-    async def prepare(self, image: str, progress: Progress) -> None:
+    async def prepare(
+        self, image: str, progress: Progress, access: PullAccess | None = None
+    ) -> None:
+        """`access`: of an image of the platform's own registry."""
         if self.runtime is None:
             raise Unreachable(self.search.missing.en)
-        await self.images.prepare(self.runtime, image, progress)
+        await self.images.prepare(self.runtime, image, progress, access)
 
     def hold(self, name: str) -> None:
         """It stays when its task ends, also over a restart, until it is let go of."""

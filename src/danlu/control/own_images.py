@@ -1,0 +1,67 @@
+"""Images of the platform's own registry: who may run them, and how they get to a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Protocol
+
+from danlu.access.principal import Principal
+from danlu.engines.api import Launch, PullAccess
+from danlu.spec.errors import Finding
+from danlu.spec.text import Text
+
+
+class OwnImages(Protocol):
+    def repository(self, image: str) -> str | None:
+        """`alice/x` of `HOST/alice/x:1` if the host is ours; None: another registry's."""
+
+    async def may_run(self, user: str, repository: str) -> bool:
+        """Whether this person may pull it now, whatever is on the nodes already."""
+
+    def here(self, image: str) -> str:
+        """The image's name on the server's own machine."""
+
+    async def access(self, user: str, repository: str) -> PullAccess:
+        """To pull it on the server's own machine, on behalf of this person."""
+
+
+async def findings(own: OwnImages | None, who: Principal, images: Iterable[str]) -> list[Finding]:
+    """What a job may not run."""
+    if own is None:
+        return []
+    found = []
+    for image in images:
+        repository = own.repository(image)
+        if repository is None or await own.may_run(who.name, repository):
+            continue
+        found.append(
+            Finding(
+                ("image",),
+                image,
+                Text(
+                    "is not in the registry for you: it is another's and not shared with you, or "
+                    "its name is not that of a repository (danlu registry list shows yours)",
+                    "你无权使用：它属于他人且没有共享给你，或者名称不是仓库中的镜像"
+                    "（danlu registry list 列出你可用的）",
+                ),
+            )
+        )
+    return found
+
+
+def as_named_here(own: OwnImages | None, launch: Launch) -> Launch:
+    """For an engine on the server's machine, which has pulled them under that name."""
+    if own is None or not any(task.image for task in launch.tasks):
+        return launch
+    tasks = tuple(
+        replace(task, image=own.here(task.image))
+        if task.image and own.repository(task.image) is not None
+        else task
+        for task in launch.tasks
+    )
+    return replace(launch, tasks=tasks)
+
+
+def refusal(image: str) -> str:
+    return f"{image}: it is another's and no longer shared with you"

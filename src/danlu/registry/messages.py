@@ -1,0 +1,140 @@
+"""One request and its answer, over ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from danlu.registry.errors import Headers, Refusal
+from danlu.registry.store import PIECE, Store
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+_RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
+OCTETS = ("content-type", "application/octet-stream")
+JSON = ("content-type", "application/json")
+
+
+class Disconnected(Exception):
+    """The client is gone; nobody reads an answer."""
+
+
+@dataclass(slots=True)
+class Request:
+    method: str
+    path: str
+    query: dict[str, list[str]]
+    headers: dict[str, str]
+    address: str
+    scheme: str
+    receive: Receive
+    send: Send
+
+    def first(self, key: str, default: str = "") -> str:
+        return self.query.get(key, [default])[0]
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The body. Raises Disconnected if it ends too early."""
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            if body := message.get("body"):
+                yield body
+            if not message.get("more_body"):
+                return
+
+    async def body(self, most: int) -> bytes:
+        found = bytearray()
+        async for piece in self.pieces():
+            found += piece
+            if len(found) > most:
+                raise Refusal(413, "SIZE_INVALID", f"a manifest has at most {most >> 20} MiB")
+        return bytes(found)
+
+    async def answer(self, status: int, headers: Headers = (), body: bytes = b"") -> None:
+        """With HEAD, `headers` has the length of what GET would give."""
+        out = [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers]
+        if self.method != "HEAD" and status != 204:
+            out.append((b"content-length", str(len(body)).encode()))
+        await self.send({"type": "http.response.start", "status": status, "headers": out})
+        content = b"" if self.method == "HEAD" else body
+        await self.send({"type": "http.response.body", "body": content})
+
+    async def answer_json(self, value: object, headers: Headers = ()) -> None:
+        await self.answer(200, [JSON, *headers], json.dumps(value).encode())
+
+
+def read_request(scope: dict[str, Any], receive: Receive, send: Send) -> Request:
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    client = scope.get("client") or ("", 0)
+    return Request(
+        scope["method"],
+        scope["path"],
+        query,
+        headers,
+        client[0],
+        scope["scheme"],
+        receive,
+        send,
+    )
+
+
+def range_of(request: Request, size: int) -> tuple[int, int] | None:
+    """Start and end of what is asked for; None: everything. Raises Refusal."""
+    match = _RANGE.fullmatch(request.headers.get("range", ""))
+    if match is None or not (match[1] or match[2]):
+        return None
+    if match[1]:
+        start = int(match[1])
+        end = min(size, int(match[2]) + 1) if match[2] else size
+    else:
+        start, end = max(0, size - int(match[2])), size
+    if start >= size or end <= start:
+        unit = [("content-range", f"bytes */{size}")]
+        raise Refusal(416, "SIZE_INVALID", f"the blob has {size} bytes", unit)
+    return start, end
+
+
+async def send_file(request: Request, store: Store, fd: int, size: int, headers: Headers) -> None:
+    """All of it or the range that is asked for, reading one piece ahead. Closes `fd`."""
+    ahead: asyncio.Future[bytes] | None = None
+    try:
+        part = range_of(request, size)
+        start, end = part or (0, size)
+        out = [*headers, ("content-length", str(end - start)), ("accept-ranges", "bytes")]
+        if part is not None:
+            out.append(("content-range", f"bytes {start}-{end - 1}/{size}"))
+        await _begin(request, 200 if part is None else 206, out)
+        ahead = _read(store, fd, start, end)
+        while start < end:
+            piece = await ahead
+            if not piece:
+                raise OSError("a blob is shorter than its row says")
+            start += len(piece)
+            ahead = _read(store, fd, start, end)
+            more = start < end
+            await request.send({"type": "http.response.body", "body": piece, "more_body": more})
+        if size == 0:
+            await request.send({"type": "http.response.body", "body": b""})
+    finally:
+        if ahead is not None and not ahead.done():
+            await asyncio.wait([ahead])
+        os.close(fd)
+
+
+def _read(store: Store, fd: int, start: int, end: int) -> asyncio.Future[bytes]:
+    work = store.file(lambda: os.pread(fd, min(PIECE, end - start), start))
+    return asyncio.ensure_future(work)
+
+
+async def _begin(request: Request, status: int, headers: Iterable[tuple[str, str]]) -> None:
+    out = [(name.encode(), value.encode()) for name, value in headers]
+    await request.send({"type": "http.response.start", "status": status, "headers": out})
