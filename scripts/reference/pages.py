@@ -17,6 +17,7 @@ from danlu.sdk import errors
 from danlu.sdk.aio import AsyncClient
 from danlu.sdk.client import Client
 from danlu.sdk.environments import Environments
+from danlu.sdk.images import Images
 from danlu.sdk.people import People
 from danlu.sdk.registry import Registry
 from danlu.sdk.scheduling import Scheduling
@@ -115,6 +116,8 @@ def _sdk() -> str:
     parts += _methods(People)
     parts.append("\n## Methods of client.environments\n")
     parts += _methods(Environments)
+    parts.append("\n## Methods of client.images\n")
+    parts += _methods(Images)
     parts.append("\n## Methods of client.registry\n")
     parts += _methods(Registry)
     parts.append("\n## Methods of client.scheduling\n")

@@ -101,6 +101,37 @@ WORDS: dict[str, Text] = {
         "{actor} shared the environment {thing} with {user}",
         "{actor} 把环境 {thing} 共享给 {user}",
     ),
+    "image.added": Text("{actor} added the image {thing}", "{actor} 添加了镜像 {thing}"),
+    "image.changed": Text("{actor} changed the image {thing}", "{actor} 修改了镜像 {thing}"),
+    "image.removed": Text(
+        "{actor} removed the image {thing} from the catalogue", "{actor} 从目录中移除了镜像 {thing}"
+    ),
+    "image.shared": Text("{actor} shared the image {thing}", "{actor} 共享了镜像 {thing}"),
+    "image.unshared": Text(
+        "{actor} no longer shares the image {thing}", "{actor} 取消了镜像 {thing} 的共享"
+    ),
+    "image.proposed": Text(
+        "{actor} proposed the image {thing} as a ready one", "{actor} 提名镜像 {thing} 为公共镜像"
+    ),
+    "image.accepted": Text(
+        "{actor} made the image {thing} a ready one", "{actor} 把镜像 {thing} 定为公共镜像"
+    ),
+    "image.rejected": Text(
+        "{actor} declined the image {thing}", "{actor} 拒绝了镜像 {thing} 的提名"
+    ),
+    "image.pulling": Text(
+        "{actor} had the image {thing} pulled to nodes", "{actor} 让节点预先拉取镜像 {thing}"
+    ),
+    "image.saving": Text(
+        "{actor} began to save {job} as the image {thing}",
+        "{actor} 开始把 {job} 保存为镜像 {thing}",
+    ),
+    "image.verifying": Text(
+        "{actor} had the image {thing} verified", "{actor} 让平台验证镜像 {thing}"
+    ),
+    "image.building": Text(
+        "{actor} began to build the image {thing}", "{actor} 开始构建镜像 {thing}"
+    ),
     "environment.unshared": Text(
         "{actor} no longer shares the environment {thing} with {user}",
         "{actor} 不再把环境 {thing} 共享给 {user}",

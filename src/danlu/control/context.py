@@ -13,6 +13,7 @@ from danlu.access.identities import Identities
 from danlu.control.backoff import Backoff
 from danlu.control.disk_watch import DiskWatch
 from danlu.control.engines import Engines
+from danlu.control.images import ImageTroubles, MayUse
 from danlu.control.learning import Learning
 from danlu.control.ledger import Ledger
 from danlu.control.live_job import LiveJob
@@ -61,6 +62,8 @@ class Context:
     presence: Presence = field(default_factory=Presence)
     kernels: Kernels | None = None  # None: nobody knows of any
     shares: Shares = field(default_factory=Shares)
+    image_trouble: ImageTroubles = field(default_factory=dict)  # by node and image
+    may_use_image: MayUse | None = None  # None: everybody may use every image
     own_images: OwnImages | None = None  # None: the platform has no registry
     rulebook: Rulebook = field(init=False)
     volumes: Volumes = field(init=False)

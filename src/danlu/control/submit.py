@@ -300,6 +300,7 @@ class Submitter:
             *await self._volumes(spec, who.name),
             *await self._secrets(spec, who.name, brought),
             *self._images(spec),
+            *await self._image_rights(spec, who),
             *await own_images.findings(self._controller.context.own_images, who, _images_of(spec)),
             *self._tools(spec),
             *self._queue(spec),
@@ -385,6 +386,16 @@ class Submitter:
             return []
         problems = [(image, engine.image_problem(image)) for image in images]
         return [Finding(("image",), image, found) for image, found in problems if found]
+
+    async def _image_rights(self, spec: JobSpec, who: Principal) -> list[Finding]:
+        may_use = self._controller.context.may_use_image
+        images = dict.fromkeys(role.image for role in spec.roles if role.image is not None)
+        if may_use is None or not images:
+            return []
+        own = self._controller.context.own_images
+        some = [each for each in images if own is None or own.repository(each) is None]
+        found = [(image, await may_use(who, image)) for image in some]
+        return [Finding(("image",), image, why) for image, why in found if why is not None]
 
     def _tools(self, spec: JobSpec) -> list[Finding]:
         engine = self._controller.policy.queue(spec.queue).engine

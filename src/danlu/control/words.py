@@ -93,6 +93,30 @@ def _pulled(event: EventRow, data: dict[str, Any]) -> Text:
     return Text(f"Image {image} is ready ({en})", f"镜像 {image} 已就绪（{zh}）")
 
 
+def _saving(event: EventRow, data: dict[str, Any]) -> Text:
+    image, done, total = data["image"], format_size(data["done"]), format_size(data["total"])
+    return Text(
+        f"Being saved as image {image}: {done} of {total}",
+        f"正在保存为镜像 {image}：{total} 中的 {done}",
+    )
+
+
+def _saved(event: EventRow, data: dict[str, Any]) -> Text:
+    image, took = data["image"], _long(float(data["seconds"]))
+    size = f"{format_size(data['size'])}, " if data["size"] else ""
+    return Text(
+        f"Saved as image {image} ({size}{took.en})",
+        f"已保存为镜像 {image}（{size.replace(', ', '，')}{took.zh}）",
+    )
+
+
+def _not_saved(event: EventRow, data: dict[str, Any]) -> Text:
+    image, en, zh = data["image"], data.get("why_en") or "", data.get("why_zh") or ""
+    if data.get("state") == "cancelled":
+        return Text(f"Saving as image {image} was cancelled", f"取消了保存为镜像 {image}")
+    return Text(f"Not saved as image {image}: {en}", f"未能保存为镜像 {image}：{zh}")
+
+
 def pull_words(progress: ImageProgress) -> Text:
     """For example: `Pulling image pytorch:2.4: 312 MB of 1.0 GB, 3 of 7 layers`."""
     image, layers = progress.image, progress.layers
@@ -291,6 +315,9 @@ _WORDS = {
     "started": _started,
     "pulling": _pulling,
     "pulled": _pulled,
+    "saving": _saving,
+    "saved": _saved,
+    "not_saved": _not_saved,
     "making_tools": _making_tools,
     "made_tools": _made_tools,
     "stop_requested": _stop_requested,

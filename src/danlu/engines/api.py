@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
+from danlu.registry.client import Client
 from danlu.spec.job import (
     ANY_NODE,
     Command,
@@ -425,6 +426,109 @@ class Images(Protocol):
     async def prepare_image(
         self, node: str, image: str, progress: Callable[[ImageProgress], None]
     ) -> None: ...  # raises NoImage, Unreachable; cancel it when no longer needed
+
+
+@dataclass(frozen=True, slots=True)
+class NodeImage:
+    """An image as a node has it."""
+
+    id: str  # of its configuration
+    digest: str = ""  # of its manifest; empty: it came from no registry
+    size: int = 0  # bytes, unpacked
+
+
+@runtime_checkable
+class ImageFinder(Protocol):
+    """An engine that can tell which images a node has."""
+
+    async def find_images(
+        self, node: str, images: Sequence[str]
+    ) -> Mapping[str, NodeImage]: ...  # those that are there; raises Unreachable
+    async def inspect_image(
+        self, node: str, image: str
+    ) -> Mapping[str, Any] | None: ...  # config, history, layers as the runtime tells them
+
+
+class CannotSave(Exception):
+    """A container cannot be saved as an image, for as long as this is so."""
+
+    def __init__(self, text: Text) -> None:
+        super().__init__(text.en)
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class SaveEstimate:
+    """What saving a container takes."""
+
+    changed: int  # bytes of changed files, not compressed
+    files: int = 0  # how many; 0: not counted
+    copies: int = 0  # how often the node's own storage has to hold them meanwhile
+    free: int | None = None  # bytes that are left there
+    size: int = 0  # of that storage
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageStore:
+    """A registry that takes a saved image.
+
+    `connect` opens a connection, for one thread, with the rights of the person who saves. `host` is
+    the registry as the node's runtime reaches it, `auth` the X-Registry-Auth there. `known` finds
+    where layers may already be: (repository, digest of a manifest) by a key of their own.
+    """
+
+    connect: Callable[[], Client]
+    host: str
+    repository: str
+    tag: str
+    auth: Mapping[str, str] = field(default_factory=dict, repr=False)
+    plain_http: bool = True
+    hosts: tuple[str, ...] = ()  # the registry's names in those of images
+    known: Callable[[str], tuple[str, str] | None] = lambda chain: None
+
+
+@dataclass(frozen=True, slots=True)
+class SaveOrder:
+    """`name`: what jobs will call it. Without a `store` it stays on the node."""
+
+    name: str
+    store: ImageStore | None = None
+    author: str = ""
+    accounts: bool = False  # with /etc/passwd and /etc/group, which the engine has added to
+
+
+@dataclass(frozen=True, slots=True)
+class SaveProgress:
+    """How far it is. `base`: the layers below are being sent."""
+
+    done: int = 0  # bytes
+    total: int = 0
+    base: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    digest: str  # of the manifest; the runtime's id if it stays on the node
+    size: int  # bytes of its own layer, as stored; 0: not known
+    total: int = 0  # bytes of all layers, as stored
+    chains: Mapping[str, str] = field(default_factory=dict)  # key of layers -> manifest
+
+
+@runtime_checkable
+class SaveImage(Protocol):
+    """An engine that can save the container of a task as an image.
+
+    `hold_files` keeps the container of a task when the task ends, so that it can be saved then;
+    each one has to be let go of.
+    """
+
+    async def save_estimate(self, task: TaskRef) -> SaveEstimate: ...  # CannotSave, Unreachable
+    async def save_image(
+        self, task: TaskRef, order: SaveOrder, progress: Callable[[SaveProgress], None]
+    ) -> Saved: ...  # raises CannotSave, Unreachable; cancel it when no longer needed
+    async def hold_files(self, task: TaskRef) -> None: ...
+    async def let_go(self, task: TaskRef) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

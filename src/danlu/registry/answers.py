@@ -59,6 +59,7 @@ class Answers:
             "bytes": total[0],
             "blobs": total[1],
             "free": await store.file(store.blobs.free),
+            "reserve": store.settings.free,
         }
 
     async def _repositories(self, ask: Values) -> Values:

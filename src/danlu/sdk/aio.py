@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from danlu.sdk import model
 from danlu.sdk.async_calls import AsyncCalls
 from danlu.sdk.async_environments import AsyncEnvironments
+from danlu.sdk.async_images import AsyncImages
 from danlu.sdk.async_people import AsyncPeople
 from danlu.sdk.async_registry import AsyncRegistry
 from danlu.sdk.async_scheduling import AsyncScheduling
@@ -194,6 +195,11 @@ class AsyncClient(AsyncCalls):
     def environments(self) -> AsyncEnvironments:
         """Environments to work in."""
         return AsyncEnvironments(self)
+
+    @property
+    def images(self) -> AsyncImages:
+        """The catalogue of images, and containers saved as images."""
+        return AsyncImages(self)
 
     @property
     def registry(self) -> AsyncRegistry:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from danlu.sdk import model
     from danlu.sdk.environments import Environments
     from danlu.sdk.execution import Execution
+    from danlu.sdk.images import Images
     from danlu.sdk.logs import LogStream
     from danlu.sdk.people import People
     from danlu.sdk.registry import Registry
@@ -258,6 +259,13 @@ class Client(Calls):
         from danlu.sdk.environments import Environments
 
         return Environments(self)
+
+    @property
+    def images(self) -> Images:
+        """The catalogue of images, and containers saved as images."""
+        from danlu.sdk.images import Images
+
+        return Images(self)
 
     @property
     def registry(self) -> Registry:

@@ -270,6 +270,108 @@ class HandOver(TypedDict, total=False):
     files: str
 
 
+class Image(TypedDict, total=False):
+    id: str
+    name: str
+    owner: str
+    ready: bool
+    source: str
+    description: str
+    digest: str
+    size: int
+    created_at: float
+    updated_at: float
+    shares: list[ImageShare]
+    proposal: str
+    proposal_note: str
+    verified: str
+    verified_at: float | None
+    nodes: list[ImageNode]
+
+
+class ImageCheck(TypedDict, total=False):
+    """One thing that was tried in an image."""
+
+    check: str
+    result: str
+    detail_en: str
+    detail_zh: str
+    digest: str
+    at: float
+    job: str
+
+
+class ImageDetail(TypedDict, total=False):
+    id: str
+    name: str
+    owner: str
+    ready: bool
+    source: str
+    description: str
+    digest: str
+    size: int
+    created_at: float
+    updated_at: float
+    shares: list[ImageShare]
+    proposal: str
+    proposal_note: str
+    verified: str
+    verified_at: float | None
+    nodes: list[ImageNode]
+    checks: list[ImageCheck]
+    inside: ImageInside | None
+
+
+class ImageInside(TypedDict, total=False):
+    """What is inside an image."""
+
+    os: str
+    architecture: str
+    user: str
+    workdir: str
+    entrypoint: list[str]
+    cmd: list[str]
+    env: list[str]
+    labels: dict[str, str]
+    history: list[ImageLayer]
+    packages_state: str
+    deb: list[ImagePackage]
+    pip: list[ImagePackage]
+    conda: list[ImagePackage]
+
+
+class ImageLayer(TypedDict, total=False):
+    created_by: str
+    created_at: str
+    size: int
+
+
+class ImageList(TypedDict, total=False):
+    images: list[Image]
+
+
+class ImageNode(TypedDict, total=False):
+    """An image on one node."""
+
+    node: str
+    state: str
+    detail_en: str
+    detail_zh: str
+    done: int
+    total: int
+    at: float
+
+
+class ImagePackage(TypedDict, total=False):
+    name: str
+    version: str
+
+
+class ImageShare(TypedDict, total=False):
+    kind: str
+    name: str
+
+
 class Invite(TypedDict, total=False):
     id: str
     begins: str
@@ -658,6 +760,43 @@ class RegistryUsage(TypedDict, total=False):
     name: str
     used: int
     quota: int | None
+
+
+class Save(TypedDict, total=False):
+    """A container being saved as an image, or what became of it."""
+
+    id: str
+    job: str
+    environment: str
+    owner: str
+    image: str
+    state: str
+    step_en: str
+    step_zh: str
+    done: int
+    total: int
+    stop: bool
+    created_at: float
+    ended_at: float | None
+    digest: str
+    size: int
+    error_en: str
+    error_zh: str
+
+
+class SaveEstimate(TypedDict, total=False):
+    """What saving would take, before it is begun."""
+
+    changed: int
+    files: int
+    room: int | None
+    kept_in: str
+    problem_en: str
+    problem_zh: str
+
+
+class SaveList(TypedDict, total=False):
+    saves: list[Save]
 
 
 class SecretNames(TypedDict, total=False):

@@ -20,7 +20,7 @@ from danlu.access.principal import Asker, Principal
 from danlu.access.sign_in import SignIn
 from danlu.engines.api import PullAccess
 from danlu.registry.client import Client
-from danlu.registry.names import can_own, is_digest, is_tag, owner_of, split_image
+from danlu.registry.names import Owner, can_own, is_digest, is_tag, owner_of, split_image
 from danlu.registry.tokens import LONGEST
 from danlu.services.registry_hosts import OwnHosts
 from danlu.services.registry_sign_in import RegistrySignIn
@@ -174,6 +174,28 @@ class Registry:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return Client(f"https://{self._hosts.here}", token, context)
+
+    @property
+    def is_on(self) -> bool:
+        return self._opened is not None and self._hosts.port is not None
+
+    async def push_access(self, who: Principal, scopes: Iterable[Scope]) -> PullAccess:
+        """For a runtime on this machine that pushes on behalf of this person."""
+        self._there()
+        texts = [f"repository:{name}:{','.join(sorted(actions))}" for name, actions in scopes]
+        token = await self.sign_in.token_of(who, texts, _CLIENT_SECONDS)
+        return PullAccess(self._hosts.here, who.name, token)
+
+    async def room(self, owner: Owner) -> tuple[int | None, int]:
+        """Bytes that this owner's quota and the disk still take; None: there is no quota."""
+        found = await self._there().ask("usage", owners=[(owner.kind, owner.name)])
+        usage = Usage(**found["owners"][0])
+        left = None if usage.quota is None else usage.quota - usage.used
+        return left, int(found["free"]) - int(found["reserve"])
+
+    @property
+    def uses_tls(self) -> bool:
+        return self._opened is not None and self._opened.tls
 
     # -- what is there -----------------------------------------------------------------------
 

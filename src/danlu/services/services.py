@@ -13,6 +13,7 @@ from danlu.access.accounts import Accounts
 from danlu.access.gate import Gate
 from danlu.access.groups import Groups
 from danlu.access.people import People
+from danlu.access.principal import Principal
 from danlu.access.sign_in import SignIn
 from danlu.access.signup import SignUp
 from danlu.access.ssh_keys import SshKeys
@@ -35,6 +36,9 @@ from danlu.services.doors import Doors
 from danlu.services.environments import Environments
 from danlu.services.export import Export, Networks
 from danlu.services.found import Found
+from danlu.services.image_names import RegistryLink
+from danlu.services.image_nodes import ImageNodes
+from danlu.services.images import Catalogue as ImageCatalogue
 from danlu.services.jobs import Jobs
 from danlu.services.leaving import Leaving
 from danlu.services.listing import Listing
@@ -43,6 +47,7 @@ from danlu.services.logs import JobLogs
 from danlu.services.metrics import Metrics
 from danlu.services.names import Names
 from danlu.services.registry import Registry
+from danlu.services.saves import Saves
 from danlu.services.scheduling import QueuesAndQuotas
 from danlu.services.secrets import Secrets
 from danlu.services.server import Server
@@ -52,6 +57,7 @@ from danlu.services.submitting import Submitting
 from danlu.services.tasks import Tasks
 from danlu.services.usage import Usage
 from danlu.services.web_doors import WebDoors
+from danlu.store.users import get_user
 
 
 @dataclass(slots=True)
@@ -69,6 +75,8 @@ class Services:
     audit: Audit
     jobs: Jobs
     environments: Environments
+    images: ImageCatalogue
+    saves: Saves
     sharing: Sharing
     submitting: Submitting
     listing: Listing
@@ -109,6 +117,9 @@ def services(
     logins = Logins(controller, submitter)
     doors = Doors(gate, accounts.sign_in, keys, _at_home(context), tasks, logins)
     environments = Environments(controller, lookup, found, jobs, submitter, names)
+    registry = Registry(context.store, gate, accounts.sign_in)
+    url = addresses[0] if addresses else ""
+    images, saves = _images(controller, found, registry, gate, url)
     return Services(
         gate=gate,
         people=accounts.people,
@@ -123,6 +134,8 @@ def services(
         audit=Audit(context.store, gate),
         jobs=jobs,
         environments=environments,
+        images=images,
+        saves=saves,
         sharing=Sharing(context, lookup, environments, gate),
         submitting=Submitting(controller, submitter, names),
         listing=Listing(controller, found, names),
@@ -133,7 +146,7 @@ def services(
         stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),
-        registry=Registry(context.store, gate, accounts.sign_in),
+        registry=registry,
         cluster=cluster,
         board=Board(controller, names),
         metrics=Metrics(controller, found),
@@ -143,6 +156,24 @@ def services(
         export=Export(controller, cluster, metrics_from),
         proxies=proxies,
     )
+
+
+def _images(
+    controller: Controller, found: Found, registry: Registry, gate: Gate, url: str
+) -> tuple[ImageCatalogue, Saves]:
+    context, link = controller.context, RegistryLink(registry, url)
+
+    def is_on() -> RegistryLink | None:
+        return link if registry.is_on else None
+
+    async def person(name: str) -> Principal | None:
+        user = await context.store.read(lambda tx: get_user(tx, name))
+        return None if user is None else await gate.person(user.id)
+
+    images = ImageCatalogue(context, is_on, ImageNodes(context))
+    saves = Saves(controller, found, is_on, person)
+    saves.kept, context.may_use_image = images.saved, images.may_use
+    return images, saves
 
 
 def _catalogue(context: Context, changed: Callable[[], None]) -> Catalogue:

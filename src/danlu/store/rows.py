@@ -233,6 +233,62 @@ class ImageShareRow:
 
 
 @dataclass(slots=True)
+class ImageRow:
+    """An image that people can choose."""
+
+    id: str
+    name: str  # as jobs name it
+    owner: str
+    created_at: float
+    updated_at: float
+    ready: bool = False
+    source: str = "added"  # added, saved, built, pushed
+    description: str = ""
+    digest: str = ""
+    size: int = 0
+    proposal: str = ""  # proposed, accepted, rejected
+    proposal_note: str = ""
+    inside: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageCheckRow:
+    image: str  # the id of an ImageRow
+    digest: str
+    check: str  # lab, code, ssh, gpu
+    result: str  # ok, failed, skipped, running
+    at: float
+    job: str = ""  # its reference
+    detail_en: str = ""
+    detail_zh: str = ""
+
+
+@dataclass(slots=True)
+class ImageSaveRow:
+    """A container being saved as an image, or what became of it."""
+
+    id: str
+    job_id: str
+    job: str  # its reference
+    attempt_id: str
+    task: int
+    owner: str  # who saves it
+    image: str
+    created_at: float
+    environment: str = ""  # the id of its environment
+    description: str = ""
+    stop: bool = False  # its command is ended first
+    state: str = "waiting"  # saving, saved, failed, cancelled, interrupted
+    done: int = 0
+    total: int = 0
+    ended_at: float | None = None
+    digest: str = ""
+    size: int = 0
+    error_en: str = ""
+    error_zh: str = ""
+
+
+@dataclass(slots=True)
 class TokenRow:
     id: str
     user_id: str

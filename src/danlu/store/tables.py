@@ -351,6 +351,85 @@ image_shares = Table(
     Column("created_by", Text, nullable=False),
 )
 
+# Images that people can choose; `shares` of those in the registry are in image_shares.
+images = Table(
+    "images",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("ready", Boolean, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    Column("proposal", Text, nullable=False),
+    Column("proposal_note", Text, nullable=False),
+    Column("inside", Text, nullable=False),
+    UniqueConstraint("owner", "name", name="images_name"),
+)
+
+# What was tried in an image: the latest result of each check for each digest.
+image_checks = Table(
+    "image_checks",
+    metadata,
+    Column("image", Text, primary_key=True),
+    Column("digest", Text, primary_key=True),
+    Column("check", Text, primary_key=True),
+    Column("result", Text, nullable=False),
+    Column("detail_en", Text, nullable=False),
+    Column("detail_zh", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("job", Text, nullable=False),
+)
+
+# Containers being saved as images, and what became of them.
+image_saves = Table(
+    "image_saves",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("job_id", Text, nullable=False),
+    Column("job", Text, nullable=False),
+    Column("attempt_id", Text, nullable=False),
+    Column("task", Integer, nullable=False),
+    Column("environment", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("image", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("stop", Boolean, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("done", BigInteger, nullable=False),
+    Column("total", BigInteger, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("ended_at", Double),
+    Column("digest", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("error_en", Text, nullable=False),
+    Column("error_zh", Text, nullable=False),
+    Index("image_saves_owner", "owner", "created_at"),
+)
+
+# Where the registry has a sequence of layers, so that nobody sends them again.
+image_chains = Table(
+    "image_chains",
+    metadata,
+    Column("chain", Text, primary_key=True),
+    Column("repository", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)
+
+# Packages found in a layer, which never changes.
+image_layers = Table(
+    "image_layers",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("packages", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)
+
 meta = Table(
     "meta",
     metadata,

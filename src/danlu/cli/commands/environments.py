@@ -41,6 +41,10 @@ def env(session: Session, args: Args) -> int:
         return _told(session, [found])
     if verb in ("share", "unshare") and len(names) > 1:
         return _share(session, verb, names[0], names[1:])
+    if verb == "save" and len(names) == 2:
+        from danlu.cli.commands.saving import save_as
+
+        return save_as(session, args, names[0], names[1])
     several = {"start": ours.start, "stop": ours.stop, "delete": ours.delete}
     if verb in several and names:
         return _each(session, args, several[verb])

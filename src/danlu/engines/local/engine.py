@@ -13,9 +13,11 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from danlu.engines.api import (
     NOTHING,
+    CannotSave,
     Disk,
     Duplex,
     Endpoint,
@@ -25,6 +27,7 @@ from danlu.engines.api import (
     Launch,
     Listener,
     LogFile,
+    NodeImage,
     NodeInfo,
     NoTools,
     Observation,
@@ -32,6 +35,10 @@ from danlu.engines.api import (
     Plan,
     PullAccess,
     Run,
+    Saved,
+    SaveEstimate,
+    SaveOrder,
+    SaveProgress,
     Seen,
     TaskRef,
     ToolsProgress,
@@ -48,7 +55,8 @@ from danlu.engines.local.config import (
     machine_memory,
     usual_pids,
 )
-from danlu.engines.local.container.runtimes import Search
+from danlu.engines.local.container.plan import container_name
+from danlu.engines.local.container.runtimes import Runtime, Search
 from danlu.engines.local.container.service import Containers
 from danlu.engines.local.keeper import cgroup, linux, record
 from danlu.engines.local.launching import Launcher
@@ -66,6 +74,10 @@ from danlu.engines.local.usage import Kept, Meter, Nodes
 from danlu.spec.text import Text
 from danlu.spec.ties import KEPT_BY_THE_SYSTEM, OPEN_ALL_THE_SAME
 
+NO_CONTAINER = Text(
+    "It does not run in a container, so there is no image to save; its files are in its volumes",
+    "它不在容器里运行，没有可保存的镜像；它的文件都在存储卷里",
+)
 _STOP_PATIENCE = 20.0  # seconds beyond the grace period before the keeper itself is killed
 _LAST_MOMENTS = 30  # hundredths of a second for idle keepers to exit
 
@@ -240,6 +252,46 @@ class LocalEngine:
     ) -> None:
         await self._look_for_containers(soon=True)
         await self._containers.prepare(image, progress)
+
+    async def find_images(self, node: str, images: Sequence[str]) -> Mapping[str, NodeImage]:
+        runtime = await self._runtime_now()
+        return await self._containers.images.find(runtime, images)
+
+    async def inspect_image(self, node: str, image: str) -> Mapping[str, Any] | None:
+        return await self._containers.images.inspect(await self._runtime_now(), image)
+
+    async def _runtime_now(self) -> Runtime:
+        await self._look_for_containers(soon=True)
+        if self._containers.runtime is None:
+            raise Unreachable(self._containers.search.missing.en)
+        return self._containers.runtime
+
+    async def save_estimate(self, task: TaskRef) -> SaveEstimate:
+        runtime, container = await self._container_of(task)
+        return await self._containers.saves.estimate(runtime, container)
+
+    async def save_image(
+        self, task: TaskRef, order: SaveOrder, progress: Callable[[SaveProgress], None]
+    ) -> Saved:
+        runtime, container = await self._container_of(task)
+        return await self._containers.saves.save(runtime, container, order, progress)
+
+    async def hold_files(self, task: TaskRef) -> None:
+        _, container = await self._container_of(task)
+        self._containers.hold(container)
+
+    async def let_go(self, task: TaskRef) -> None:
+        name = container_name(task.attempt_id, task.task)
+        self._containers.let_go(name, self._is_over(task))
+
+    async def _container_of(self, task: TaskRef) -> tuple[Runtime, str]:
+        runtime = await self._runtime_now()
+        attempt = self._launcher.known(task.attempt_id)
+        name = container_name(task.attempt_id, task.task)
+        held = self._containers.is_held(name)
+        if not held and (attempt is None or not attempt.tasks[task.task].container):
+            raise CannotSave(NO_CONTAINER)
+        return runtime, name
 
     async def prepare_own_image(
         self,

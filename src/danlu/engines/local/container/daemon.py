@@ -13,12 +13,12 @@ from danlu.engines.local.container.wire import PATIENCE, Failed, Wire
 LABEL = "danlu.server"  # on every container of ours: the server's id
 ATTEMPT = "danlu.attempt"
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/:@")
-_LIBPOD = "/v4.0.0/libpod"
+LIBPOD = "/v4.0.0/libpod"
 _TRIES, _PAUSE = 10, 0.1
 _T = TypeVar("_T")
 
 
-def _quote(text: str) -> str:
+def quote(text: str) -> str:
     """Like urllib.parse.quote, whose imports would cost memory in every keeper."""
     return "".join(c if c in _PLAIN else "".join(f"%{b:02X}" for b in c.encode()) for c in text)
 
@@ -36,9 +36,9 @@ class Daemon:
     # -- containers ---------------------------------------------------------------------------
 
     def create(self, name: str, body: dict[str, Any]) -> None:
-        where = f"/containers/create?name={_quote(name)}"
+        where = f"/containers/create?name={quote(name)}"
         if self.kind == "podman":
-            where, body = f"{_LIBPOD}/containers/create", body | {"name": name}
+            where, body = f"{LIBPOD}/containers/create", body | {"name": name}
         try:
             self.wire.call("POST", where, body)
         except Failed as failure:
@@ -47,10 +47,10 @@ class Daemon:
                 raise
 
     def start(self, name: str) -> None:
-        self.wire.call("POST", f"/containers/{_quote(name)}/start")
+        self.wire.call("POST", f"/containers/{quote(name)}/start")
 
     def look(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.wire.call("GET", f"/containers/{_quote(name)}/json")
+        found: dict[str, Any] = self.wire.call("GET", f"/containers/{quote(name)}/json")
         return found
 
     def mount(self, name: str) -> str | None:
@@ -61,11 +61,11 @@ class Daemon:
         """
         if self.kind != "podman":
             return None
-        return self.wire.text("POST", f"{_LIBPOD}/containers/{_quote(name)}/mount").strip()
+        return self.wire.text("POST", f"{LIBPOD}/containers/{quote(name)}/mount").strip()
 
     def file(self, name: str, path: str) -> dict[str, Any] | None:
         """Stats a path in a container, even before it starts. None: it does not exist."""
-        where = f"/containers/{_quote(name)}/archive?path={_quote(path)}"
+        where = f"/containers/{quote(name)}/archive?path={quote(path)}"
         try:
             fields = self._repeated(lambda: self.wire.headers(where, "HEAD"))
         except Failed as failure:
@@ -80,7 +80,7 @@ class Daemon:
     def remove(self, name: str) -> bool:
         """Kills and removes a container. False: it does not exist."""
         try:
-            self.wire.call("DELETE", f"/containers/{_quote(name)}?force=true&v=true")
+            self.wire.call("DELETE", f"/containers/{quote(name)}?force=true&v=true")
         except Failed as failure:
             if failure.status in (404, 409):  # 409: already being removed
                 return failure.status == 409
@@ -89,7 +89,7 @@ class Daemon:
 
     def containers(self, tag: str) -> dict[str, str]:
         """Our containers in any state: name -> attempt."""
-        filters = _quote(f'{{"label": ["{LABEL}={tag}"]}}')
+        filters = quote(f'{{"label": ["{LABEL}={tag}"]}}')
         found = self.wire.call("GET", f"/containers/json?all=true&filters={filters}")
         return {
             str(each["Names"][0]).lstrip("/"): str((each.get("Labels") or {}).get(ATTEMPT, ""))
@@ -111,7 +111,7 @@ class Daemon:
 
     def image(self, name: str) -> dict[str, Any] | None:
         try:
-            found: dict[str, Any] = self.wire.call("GET", f"/images/{_quote(name)}/json")
+            found: dict[str, Any] = self.wire.call("GET", f"/images/{quote(name)}/json")
         except Failed as failure:
             if failure.status == 404:
                 return None
@@ -120,12 +120,12 @@ class Daemon:
 
     def pull(self, name: str, tag: str, headers: dict[str, str]) -> Iterator[dict[str, Any]]:
         """Progress reports in Docker's format."""
-        where = f"/images/create?fromImage={_quote(name)}&tag={_quote(tag)}"
+        where = f"/images/create?fromImage={quote(name)}&tag={quote(tag)}"
         return self.wire.stream("POST", where, None, headers)
 
     def pull_plainly(self, name: str, headers: dict[str, str]) -> Iterator[dict[str, Any]]:
         """Podman only: plain HTTP, regardless of its configuration."""
-        where = f"{_LIBPOD}/images/pull?reference={_quote(name)}&tlsVerify=false"
+        where = f"{LIBPOD}/images/pull?reference={quote(name)}&tlsVerify=false"
         return self.wire.stream("POST", where, None, headers)
 
     def info(self) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-from danlu.engines.api import ImageProgress, NoImage, PullAccess, Unreachable
+from danlu.engines.api import ImageProgress, NodeImage, NoImage, PullAccess, Unreachable
 from danlu.engines.local.config import ContainerConfig, Registry
 from danlu.engines.local.container import refs
-from danlu.engines.local.container.daemon import Daemon
+from danlu.engines.local.container.daemon import Daemon, quote
 from danlu.engines.local.container.pulls import Progress, Pull
 from danlu.engines.local.container.runtimes import Runtime
 from danlu.engines.local.container.wire import Away, Failed
@@ -46,6 +47,41 @@ class Images:
         except NoImage:
             if not there:
                 raise  # otherwise use the image we have
+
+    async def find(self, runtime: Runtime, images: Sequence[str]) -> dict[str, NodeImage]:
+        """Those of these images that the runtime has."""
+        return await asyncio.to_thread(self._find, runtime, images)
+
+    async def inspect(self, runtime: Runtime, image: str) -> dict[str, Any] | None:
+        return await asyncio.to_thread(self._inspect, runtime, image)
+
+    def _find(self, runtime: Runtime, images: Sequence[str]) -> dict[str, NodeImage]:
+        with _asked(runtime) as daemon:
+            known: dict[str, NodeImage] = {}
+            for each in daemon.wire.call("GET", "/images/json") or ():
+                digests = [str(name) for name in each.get("RepoDigests") or ()]
+                for name in (*(each.get("RepoTags") or ()), *digests):
+                    repository = str(name).partition("@")[0].rpartition(":")[0]
+                    digest = _digest(digests, repository or str(name).partition("@")[0])
+                    found = NodeImage(str(each["Id"]), digest, int(each.get("Size") or 0))
+                    known[_canonical(str(name))] = found
+        there: dict[str, NodeImage] = {}
+        for image in images:
+            with contextlib.suppress(refs.BadName):
+                for name in refs.names_of(image, runtime.kind, self._registries):
+                    if name in known:
+                        there[image] = known[name]
+                        break
+        return there
+
+    def _inspect(self, runtime: Runtime, image: str) -> dict[str, Any] | None:
+        with _asked(runtime) as daemon:
+            for name in refs.names_of(image, runtime.kind, self._registries):
+                found = daemon.image(name)
+                if found is not None:
+                    history = daemon.wire.call("GET", f"/images/{quote(name)}/history")
+                    return {**found, "History": history or []}
+        return None
 
     async def prepare_own(
         self, runtime: Runtime, image: str, access: PullAccess | None, progress: Progress
@@ -99,6 +135,29 @@ class Images:
             raise Unreachable(f"{runtime.kind} does not respond: {error}") from None
         finally:
             daemon.close()
+
+
+@contextlib.contextmanager
+def _asked(runtime: Runtime) -> Iterator[Daemon]:
+    daemon = Daemon(runtime.kind, runtime.socket, _KNOWN_PATIENCE)
+    try:
+        yield daemon
+    except (Away, Failed) as error:
+        raise Unreachable(f"{runtime.kind} does not respond: {error}") from None
+    finally:
+        daemon.close()
+
+
+def _canonical(name: str) -> str:
+    with contextlib.suppress(refs.BadName):
+        return str(refs.parse(name))
+    return name  # <none>:<none>
+
+
+def _digest(digests: Sequence[str], repository: str) -> str:
+    """Of the manifest: the one it has in its own repository, or else in any."""
+    own = [name for name in digests if name.startswith(f"{repository}@")]
+    return next((name.partition("@")[2] for name in (*own, *digests)), "")
 
 
 class _Shared:

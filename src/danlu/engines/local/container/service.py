@@ -15,6 +15,8 @@ from danlu.engines.local.container.daemon import Daemon
 from danlu.engines.local.container.images import Images
 from danlu.engines.local.container.pulls import Progress
 from danlu.engines.local.container.runtimes import Runtime, Search, find
+from danlu.engines.local.container.saving.held import Held
+from danlu.engines.local.container.saving.saves import Saves
 from danlu.engines.local.container.wire import Away, Failed
 from danlu.spec.text import Text
 
@@ -30,12 +32,15 @@ class Containers:
         self._discarding: set[asyncio.Task[None]] = set()
         self.search = Search(None)
         self.images = Images(config.containers)
+        self.saves = Saves()
+        self._held = Held(config.data / "held-containers")
 
     @property
     def runtime(self) -> Runtime | None:
         return self.search.runtime
 
     async def close(self) -> None:
+        await self.saves.close()
         await self.images.close()
         if self._discarding:
             await asyncio.wait(self._discarding)
@@ -70,9 +75,22 @@ class Containers:
             raise Unreachable(self.search.missing.en)
         await self.images.prepare_own(self.runtime, image, access, progress)
 
+    def hold(self, name: str) -> None:
+        """It stays when its task ends, also over a restart, until it is let go of."""
+        self._held.add(name)
+
+    def is_held(self, name: str) -> bool:
+        return name in self._held
+
+    def let_go(self, name: str, ended: bool) -> None:
+        if self._held.remove(name) and ended:
+            self.discard([name])
+
     def discard(self, names: list[str]) -> None:
         """Removes ended containers in the background. A sweep finds what a crash leaves."""
         for name in names:
+            if name in self._held:
+                continue
             task = asyncio.create_task(asyncio.to_thread(self.remove, name))
             self._discarding.add(task)
             task.add_done_callback(self._discarding.discard)
@@ -81,7 +99,7 @@ class Containers:
 
     def remove(self, name: str) -> None:
         """Kills and removes a container; if that fails, the next sweep does."""
-        if self.runtime is not None and name:
+        if self.runtime is not None and name and name not in self._held:
             daemon = self._daemon(self.runtime)
             with contextlib.suppress(Away, Failed):
                 daemon.remove(name)
@@ -97,7 +115,7 @@ class Containers:
             found = daemon.containers(self._tag)
             live = keep()
             for name, attempt in found.items():
-                if attempt not in live:
+                if attempt not in live and name not in self._held:
                     with contextlib.suppress(Failed):
                         count += daemon.remove(name)
         daemon.close()

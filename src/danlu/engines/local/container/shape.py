@@ -107,7 +107,7 @@ def _podman(wish: Wish, runtime: Runtime) -> dict[str, Any]:
         "env": _env(wish),
         "labels": dict(wish.labels),
         "stop_signal": _KILL,
-        "remove": True,
+        "remove": False,  # it may be saved as an image after its command has ended
         "netns": {"nsmode": "host"},
         "ipcns": {"nsmode": "private"},
         "log_configuration": {"driver": "none"},

@@ -1,0 +1,1 @@
+"""Saving a container as an image. Runs in the server, never in a keeper."""
