@@ -1,7 +1,7 @@
 """What routes for files take and return.
 
-Paths are those a task sees (`/userhome/x`, `/mnt/share/lab/x`, `/gdata/x`). Bytes of a name that are
-not UTF-8 are written as `\\xHH`, so every name can be shown, and sent back as it was shown.
+Paths are those a task sees (`/userhome/x`, `/mnt/share/lab/x`, `/gdata/x`). Bytes of a name that
+are not UTF-8 are written as `\\xHH`, so every name can be shown, and sent back as it was shown.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class FileList(BaseModel):
     offset: int
     total: int = Field(description="entries of the folder, as far as it was read")
     complete: bool = Field(
-        description="false: so many entries that only some were read; the page is sorted among those"
+        description="false: it has more entries than were read; the page is sorted among those"
     )
     sort: str = Field(
         description="the order of this page; `name` where a folder is too large for another one"
@@ -142,13 +142,13 @@ class FileOperations(BaseModel):
 class UsageChild(BaseModel):
     name: str
     kind: Kind
-    bytes: int
+    size: int
     files: int
 
 
 class FileUsage(BaseModel):
     path: str
-    bytes: int = Field(description="on the disk")
+    size: int = Field(description="bytes on the disk")
     files: int
     folders: int
     children: list[UsageChild] = Field(description="largest first; at most 1,000")
