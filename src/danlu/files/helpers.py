@@ -294,6 +294,10 @@ class Helpers:
                 if not self._starting[key].locked():
                     del self._starting[key]
 
+    async def open_root(self, root: RootAt) -> int:
+        """Raises Away or OSError."""
+        return await self._roots.open(root)
+
     def pids(self) -> dict[str, int]:
         """For tests: whose helper is which process."""
         return {key.user: helper.pid for key, helper in self._running.items()}

@@ -91,6 +91,7 @@ def _handle(fds: list[int], busy: threading.BoundedSemaphore) -> None:
 
 
 def _answer(sock: socket.socket, roots: list[int]) -> None:
+    request = None
     try:
         values = wire.receive(sock)
         told = values["roots"]
@@ -109,6 +110,9 @@ def _answer(sock: socket.socket, roots: list[int]) -> None:
         fault = fault_of(error)
         if fault.code == "failed" and not isinstance(error, OSError | Fault):
             fault.detail = f"{type(error).__name__}: {error}"[:300]
+        if not fault.path and request is not None:
+            with contextlib.suppress(Exception):
+                fault.path = request.place().shown
         with contextlib.suppress(wire.Ended):
             wire.send(sock, fault.values())
 
