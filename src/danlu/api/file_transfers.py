@@ -16,7 +16,7 @@ from danlu.api.dependencies import Asks, Our
 from danlu.api.file_models import Path
 from danlu.api.files import PathAsked
 from danlu.api.problems import ApiProblem, error_responses
-from danlu.services.files import Transfer
+from danlu.services.file_calls import Transfer
 from danlu.spec.text import Text
 
 router = APIRouter(prefix="/files", tags=["files"])

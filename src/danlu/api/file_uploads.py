@@ -26,8 +26,9 @@ from starlette.responses import Response
 from danlu.api.dependencies import Asks, Our
 from danlu.api.file_models import LONGEST_PATH
 from danlu.api.problems import BASE, ApiProblem
+from danlu.services.file_calls import Transfer
 from danlu.services.file_words import FileFault
-from danlu.services.files import Files, Transfer
+from danlu.services.files import Files
 from danlu.spec.text import Text
 
 router = APIRouter(prefix="/files/uploads", include_in_schema=False)

@@ -22,14 +22,14 @@ from danlu.files.folders import Folders
 from danlu.files.helper.bins import DAYS
 from danlu.files.helpers import PATIENCE, Away, Call, Helpers, RootAt
 from danlu.files.volumes import HOME, Volume, Volumes, below
+from danlu.services.file_calls import SLOW, Transfer, answer_of
 from danlu.services.file_operations import Operation, Operations
-from danlu.services.file_words import FileFault, fault, root_fault
+from danlu.services.file_words import FileFault, root_fault
 from danlu.spec.text import EMPTY, Text
 
 Values = dict[str, Any]
 BIN_DAYS = DAYS
 AT_ONCE = 2.0  # seconds a request waits for the end of what it began
-SLOW = 60.0  # seconds for what looks at many files, but is answered at once
 MEASURE_AGAIN = 6 * 3600.0
 
 
@@ -50,44 +50,6 @@ class Measured:
 
     values: Values
     operation: Operation | None = None
-
-
-class Transfer:
-    """Bytes on their way; `about` is what the helper says of them first."""
-
-    def __init__(self, call: Call, about: Values) -> None:
-        self._call = call
-        self.about = about
-
-    async def pieces(self, part: tuple[int, int] | None) -> AsyncIterator[bytes]:
-        """`part`: None if its length is not known before. Raises FileFault."""
-        try:
-            start, stop = part or (0, 0)
-            await self._call.send({"start": start, "stop": stop})
-            if part is None:
-                while piece := await self._call.piece(patience=SLOW):
-                    yield piece
-            while start < stop:
-                piece = await self._call.some(stop - start, SLOW)
-                start += len(piece)
-                yield piece
-        except Away as away:
-            raise FileFault(away.code) from None
-
-    async def write(self, data: bytes | bytearray) -> None:
-        """Empty data is the end. Raises FileFault, for what the helper says of it."""
-        try:
-            await self._call.send_piece(data)
-        except Away as away:
-            if away.code == "interrupted":
-                await self.result()  # the helper has said why, before it closed
-            raise FileFault(away.code) from None
-
-    async def result(self) -> Values:
-        return await answer_of(self._call, SLOW)
-
-    def close(self) -> None:
-        self._call.close()
 
 
 class Files:
@@ -196,11 +158,31 @@ class Files:
         patience: float = PATIENCE,
         **values: Any,
     ) -> Values:
-        call = await self._ask(asks, op, named, **values)
-        try:
-            return await answer_of(call, patience)
-        finally:
-            call.close()
+        begun = await self._begin(asks, op, named, patience, **values)
+        begun.close()
+        return begun.about
+
+    async def _begin(
+        self,
+        asks: Asker,
+        op: str,
+        named: dict[str, str | Sequence[str]],
+        patience: float = PATIENCE,
+        /,
+        **values: Any,
+    ) -> Transfer:
+        """Asks and waits for the first answer. A helper that was killed meanwhile is replaced, and
+        asked again if that changes nothing.
+        """
+        for again in (op in _REPEATABLE, False):
+            call = await self._ask(asks, op, named, **values)
+            try:
+                return Transfer(call, await answer_of(call, patience))
+            except BaseException as error:
+                call.close()
+                if not again or not (isinstance(error, FileFault) and error.code == "interrupted"):
+                    raise
+        raise AssertionError
 
     # -- looking ------------------------------------------------------------------------------
 
@@ -245,27 +227,20 @@ class Files:
         self, asks: Asker, path: str, q: str, kind: str, limit: int
     ) -> AsyncIterator[Values]:
         """Begun before the first line is sent, so that errors are answers."""
-        call = await self._ask(asks, "search", {"path": path}, q=q, kind=kind, limit=limit)
-        try:
-            first = await answer_of(call, SLOW)
-        except BaseException:
-            call.close()
-            raise
-        return _lines(call, first)
+        begun = await self._begin(asks, "search", {"path": path}, SLOW, q=q, kind=kind, limit=limit)
+        return begun.lines()
 
     # -- bytes --------------------------------------------------------------------------------
 
     async def content(self, asks: Asker, path: str) -> Transfer:
-        return await self._begun(await self._ask(asks, "content", {"path": path}))
+        return await self._begin(asks, "content", {"path": path})
 
     async def archive(self, asks: Asker, paths: Sequence[str], format: str) -> Transfer:
-        call = await self._ask(asks, "archive", {"paths": paths}, format=format)
-        return await self._begun(call, SLOW * 5)
+        return await self._begin(asks, "archive", {"paths": paths}, SLOW * 5, format=format)
 
     async def upload(self, asks: Asker, op: str, path: str, **values: Any) -> Transfer:
         """`op`: create, look, append or forget. Writing begins with the first answer."""
-        call = await self._ask(asks, f"upload-{op}", {"path": path}, **values)
-        return await self._begun(call)
+        return await self._begin(asks, f"upload-{op}", {"path": path}, **values)
 
     async def unpack(self, asks: Asker, path: str, **values: Any) -> Operation:
         return await self._operate(asks, "unpack", {"path": path}, path, **values)
@@ -277,13 +252,6 @@ class Files:
         lines.append((time.time(), size))
         if len(lines) > 1000:
             lines[:2] = [(lines[1][0], lines[0][1] + lines[1][1])]
-
-    async def _begun(self, call: Call, patience: float = PATIENCE) -> Transfer:
-        try:
-            return Transfer(call, await answer_of(call, patience))
-        except BaseException:
-            call.close()
-            raise
 
     # -- changing -----------------------------------------------------------------------------
 
@@ -405,6 +373,10 @@ class Files:
         return sum(size for when, size in self._written.get(source, ()) if when > at)
 
 
+_REPEATABLE = frozenset(["room", "list", "stat", "preview", "search", "content", "archive"]) | {
+    "upload-look",
+    "upload-append",
+}
 _UNMEASURED: Values = {
     "size": 0,
     "files": 0,
@@ -413,29 +385,6 @@ _UNMEASURED: Values = {
     "complete": False,
     "measured_at": None,
 }
-
-
-async def answer_of(call: Call, patience: float = PATIENCE) -> Values:
-    """Raises FileFault for what the helper refuses, and if it does not answer."""
-    try:
-        values = await call.answer(patience)
-    except Away as away:
-        raise FileFault(away.code, away.path) from None
-    if "error" in values:
-        raise fault(values)
-    return values
-
-
-async def _lines(call: Call, first: Values) -> AsyncIterator[Values]:
-    try:
-        values = first
-        while True:
-            yield values
-            if "end" in values:
-                return
-            values = await answer_of(call, 60.0)
-    finally:
-        call.close()
 
 
 def _entry(values: Values) -> Values:

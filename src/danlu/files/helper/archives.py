@@ -92,7 +92,8 @@ class Layout:
     def _add_top(self, index: int, top: Place) -> None:
         with located(top, last=not top.parts) as (fd, found):
             name = top.name if top.parts else top.root.path.rpartition("/")[2].encode()
-            self._add(index, name, found, b"")
+            link = stat.S_ISLNK(found.st_mode)
+            self._add(index, name, found, os.readlink(b"", dir_fd=fd) if link else b"")
             if not stat.S_ISDIR(found.st_mode):
                 return
             folder = os.open(b".", FOLDER, dir_fd=fd)

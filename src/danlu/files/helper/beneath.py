@@ -84,7 +84,7 @@ def place(root: Root, below: str) -> Place:
 def locate(root: int, parts: list[bytes], *, links: bool = True, last: bool = True) -> int:
     """An O_PATH descriptor. `links`: follow those that stay beneath; `last`: also the last name."""
     path = b"/".join(parts) or b"."
-    flags = PATH if last and links else PATH | os.O_NOFOLLOW
+    flags = PATH if last else PATH | os.O_NOFOLLOW
     if not HAS_OPENAT2:
         return _walk(root, parts, links, last)
     # With NO_SYMLINKS a link as the last name would be an error; it is wanted as itself.
