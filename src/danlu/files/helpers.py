@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -216,15 +217,23 @@ class Helpers:
         self._starting: dict[Identity, asyncio.Lock] = {}
         self._ending: list[tuple[str, Helper]] = []  # closed or killed, not yet gone
         self._roots = _Roots()
+        self._asking: Counter[str] = Counter()
         self._cleaning: asyncio.Task[None] | None = None
 
     async def ask(self, who: Identity, roots: Sequence[RootAt], values: wire.Values) -> Call:
         """Begins a request. Raises Away, Crowded, or OSError if a root cannot be opened."""
         mine = sum(helper.calls for key, helper in self._running.items() if key.user == who.user)
-        if mine >= MOST_CALLS:
+        if mine + self._asking[who.user] >= MOST_CALLS:
             raise Crowded(
                 MOST_CALLS, Text("transfers and file operations at a time", "并行的文件操作")
             )
+        self._asking[who.user] += 1
+        try:
+            return await self._ask(who, roots, values)
+        finally:
+            self._asking[who.user] -= 1
+
+    async def _ask(self, who: Identity, roots: Sequence[RootAt], values: wire.Values) -> Call:
         told = {**values, "roots": [root.values() for root in roots]}
         for attempt in range(2):
             helper = await self._helper(who)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,11 +53,21 @@ Done = Callable[[Operation], None]
 class Operations:
     def __init__(self) -> None:
         self._of: dict[str, OrderedDict[str, Operation]] = {}
+        self._beginning: Counter[str] = Counter()
 
-    def check(self, user: str) -> None:
+    @contextlib.contextmanager
+    def room(self, user: str) -> Iterator[None]:
+        """For one more, which begins meanwhile. Raises Crowded."""
         running = sum(each.state == "running" for each in self._of.get(user, {}).values())
-        if running >= MOST_RUNNING:
+        if running + self._beginning[user] >= MOST_RUNNING:
             raise Crowded(MOST_RUNNING, Text("file operations running", "正在进行的文件操作"))
+        self._beginning[user] += 1
+        try:
+            yield
+        finally:
+            self._beginning[user] -= 1
+            if not self._beginning[user]:
+                del self._beginning[user]
 
     def start(
         self,

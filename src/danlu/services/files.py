@@ -292,10 +292,10 @@ class Files:
         /,
         **values: Any,
     ) -> Operation:
-        self.operations.check(asks.name)
-        call = await self._ask(asks, op, named, **values)
-        paths = list(named.get("paths", ()))
-        operation = self.operations.start(asks.name, op, paths, target, call)
+        with self.operations.room(asks.name):
+            call = await self._ask(asks, op, named, **values)
+            paths = list(named.get("paths", ()))
+            operation = self.operations.start(asks.name, op, paths, target, call)
         await operation.wait(AT_ONCE)
         return operation
 
@@ -315,10 +315,10 @@ class Files:
         return await self._operate_bin(asks, "empty", ids=ids)
 
     async def _operate_bin(self, asks: Asker, kind: str, **values: Any) -> Operation:
-        self.operations.check(asks.name)
-        call = await self._ask_bin(asks, kind, **values)
-        paths = list(values.get("ids") or ())
-        operation = self.operations.start(asks.name, kind, paths, None, call)
+        with self.operations.room(asks.name):
+            call = await self._ask_bin(asks, kind, **values)
+            paths = list(values.get("ids") or ())
+            operation = self.operations.start(asks.name, kind, paths, None, call)
         await operation.wait(AT_ONCE)
         return operation
 
@@ -356,8 +356,6 @@ class Files:
         }
 
     async def _measure(self, asks: Asker, key: tuple[str, str], path: str) -> Measured:
-        self.operations.check(asks.name)
-        call = await self._ask(asks, "usage", {"path": path})
         if len(self._measured) > 10_000:
             self._measured.clear()
         known = self._measured.setdefault(key, Measured(dict(_UNMEASURED)))
@@ -366,7 +364,9 @@ class Files:
             if operation.usage is not None:
                 known.values = operation.usage
 
-        known.operation = self.operations.start(asks.name, "usage", [path], None, call, done)
+        with self.operations.room(asks.name):
+            call = await self._ask(asks, "usage", {"path": path})
+            known.operation = self.operations.start(asks.name, "usage", [path], None, call, done)
         return known
 
     def _since(self, source: str, at: float) -> int:
