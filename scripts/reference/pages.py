@@ -17,6 +17,7 @@ from danlu.sdk import errors
 from danlu.sdk.aio import AsyncClient
 from danlu.sdk.client import Client
 from danlu.sdk.environments import Environments
+from danlu.sdk.files import Files
 from danlu.sdk.images import Images
 from danlu.sdk.people import People
 from danlu.sdk.registry import Registry
@@ -120,6 +121,8 @@ def _sdk() -> str:
     parts += _methods(Images)
     parts.append("\n## Methods of client.registry\n")
     parts += _methods(Registry)
+    parts.append("\n## Methods of client.files\n")
+    parts += _methods(Files)
     parts.append("\n## Methods of client.scheduling\n")
     parts += _methods(Scheduling)
     parts.append(_async_part())

@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from danlu.api.app import LATER, create_app
+from danlu.api.file_uploads import Upload
 from danlu.api.later import Later
 from danlu.services.services import Services
 from tests.api.harness import PATIENCE, Harness, Job
@@ -55,10 +56,10 @@ def test_every_route_has_a_row() -> None:
 
 
 def test_modules_loaded_later_have_all_routes_below_their_paths() -> None:
-    for name in set(LATER.values()):
-        router = importlib.import_module(f"danlu.api.{name}").router
-        parts = {route.path.split("/")[1] for route in router.routes}
-        assert parts == {part for part, module in LATER.items() if module == name}
+    for names in set(LATER.values()):
+        modules = [importlib.import_module(f"danlu.api.{name}") for name in names.split()]
+        parts = {route.path.split("/")[1] for each in modules for route in each.router.routes}
+        assert parts == {part for part, later in LATER.items() if later == names}
 
 
 class AccessHarness:
@@ -102,6 +103,9 @@ class AccessHarness:
             "queue": self._queue,
             "user_word": lambda: "user",
             "quota": self._quota,
+            "shared_folder": lambda: f"/mnt/share/{self.group}/{people_harness.name()}",
+            "operation": self._operation,
+            "upload": lambda: Upload("/userhome/x", "0" * 32, 1, "refuse", "file", None).id,
         }
 
     def make(self, thing: str) -> str:
@@ -195,6 +199,10 @@ class AccessHarness:
         name = self._victim()
         self.people_harness.admin.do("PUT", f"/quotas/user/{name}", {"gpus": 1000})
         return name
+
+    def _operation(self) -> str:
+        order = {"paths": ["/userhome/nothing"]}
+        return str(self._acting().do("POST", "/files/delete", order)["id"])
 
     def _secret(self) -> str:
         self._acting().do("PUT", "/secrets/hidden", {"value": "x"})

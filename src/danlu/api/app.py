@@ -64,6 +64,7 @@ LATER = {
     "queues": "queues",
     "quotas": "quotas",
     "registry": "registry",
+    "files": "files file_transfers file_uploads",
     "images": "images",
     "backup": "backup",
     "secrets": "secrets",

@@ -16,8 +16,8 @@ from starlette.types import Scope
 class Later(BaseRoute):
     """Stands before the routes that it loads, and matches nothing itself.
 
-    `modules` has the first part of a path and the module with every route below it; `include`
-    appends a module's routes to `routes`.
+    `modules` has the first part of a path and the modules (names with spaces between them) with
+    every route below it; `include` appends a module's routes to `routes`.
     """
 
     def __init__(
@@ -44,10 +44,11 @@ class Later(BaseRoute):
         for name in reversed(dict.fromkeys(self._modules.values())):
             self._load(name)
 
-    def _load(self, name: str) -> None:
-        self._modules = {part: each for part, each in self._modules.items() if each != name}
+    def _load(self, names: str) -> None:
+        self._modules = {part: each for part, each in self._modules.items() if each != names}
         before = len(self._routes)
-        self._include(importlib.import_module(f"danlu.api.{name}").router)
+        for name in names.split():
+            self._include(importlib.import_module(f"danlu.api.{name}").router)
         added = self._routes[before:]
         del self._routes[before:]
         here = self._routes.index(self) + 1

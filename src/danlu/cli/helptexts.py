@@ -466,4 +466,4 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.markdown": ("print all commands as Markdown", "以 Markdown 输出全部命令"),
 }
 
-HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS | SLURM | REGISTRY | IMAGES
+HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS | SLURM | REGISTRY | IMAGES | FILES

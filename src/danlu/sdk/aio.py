@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from danlu.sdk import model
 from danlu.sdk.async_calls import AsyncCalls
 from danlu.sdk.async_environments import AsyncEnvironments
+from danlu.sdk.async_files import AsyncFiles
 from danlu.sdk.async_images import AsyncImages
 from danlu.sdk.async_people import AsyncPeople
 from danlu.sdk.async_registry import AsyncRegistry
@@ -205,6 +206,11 @@ class AsyncClient(AsyncCalls):
     def registry(self) -> AsyncRegistry:
         """The platform's image registry."""
         return AsyncRegistry(self)
+
+    @property
+    def files(self) -> AsyncFiles:
+        """Files in your folder, those of your groups, and other volumes."""
+        return AsyncFiles(self)
 
     @property
     def scheduling(self) -> AsyncScheduling:

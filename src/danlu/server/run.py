@@ -142,6 +142,7 @@ async def _serve_http(
             await gateway.close()
         if registry is not None:
             await registry.close()
+        await ours.files.close()
         await gate.close()
     return 1 if controller.context.deposed.is_set() else 0
 

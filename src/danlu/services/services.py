@@ -35,6 +35,7 @@ from danlu.services.cluster import Cluster
 from danlu.services.doors import Doors
 from danlu.services.environments import Environments
 from danlu.services.export import Export, Networks
+from danlu.services.files import Files
 from danlu.services.found import Found
 from danlu.services.image_names import RegistryLink
 from danlu.services.image_nodes import ImageNodes
@@ -88,6 +89,7 @@ class Services:
     secrets: Secrets
     volumes: Catalogue
     registry: Registry
+    files: Files
     cluster: Cluster
     board: Board
     metrics: Metrics
@@ -147,6 +149,7 @@ def services(
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),
         registry=registry,
+        files=_files(context),
         cluster=cluster,
         board=Board(controller, names),
         metrics=Metrics(controller, found),
@@ -188,6 +191,11 @@ def _catalogue(context: Context, changed: Callable[[], None]) -> Catalogue:
         nodes,
         changed,
     )
+
+
+def _files(context: Context) -> Files:
+    uids = context.settings.uids
+    return Files(context.identities, context.volumes, context.folders, uids)
 
 
 def _at_home(context: Context) -> HomeKeys:

@@ -1,0 +1,198 @@
+"""`danlu cp` and its like, in a process of their own, as people use them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.files.people import CONFIG
+from tests.support.server import PATIENCE, DanluServer
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
+    found = DanluServer(tmp_path_factory.mktemp("cp") / "data", CONFIG)
+    found.start()
+    yield found
+    found.stop()
+
+
+def danlu(server: DanluServer, *words: str, code: int = 0) -> str:
+    done = server.cli(*words)
+    assert done.returncode == code, (words, done)
+    return (done.stdout + done.stderr).decode()
+
+
+def tree(top: Path) -> dict[bytes, bytes]:
+    """Every file with its content, every link with its target, every empty folder."""
+    found = {}
+    for folder, folders, names in os.walk(os.fsencode(top)):
+        below = os.path.relpath(folder, os.fsencode(top))
+        if not folders and not names:
+            found[below] = b"folder"
+        for name in (*names, *(each for each in folders if os.path.islink(folder + b"/" + each))):
+            path = folder + b"/" + name
+            if os.path.islink(path):
+                found[below + b"/" + name] = b"-> " + os.readlink(path)
+            else:
+                with open(path, "rb") as file:
+                    found[below + b"/" + name] = hashlib.sha256(file.read()).digest()
+    return found
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    top = tmp_path / "project"
+    (top / "src/deep/er").mkdir(parents=True)
+    (top / "empty").mkdir()
+    for number in range(2500):
+        (top / f"src/{number}.txt").write_text(f"number {number}\n" * (number % 9))
+    (top / "src/deep/er/big.bin").write_bytes(os.urandom(5 << 20))
+    (top / "run.sh").write_text("#!/bin/sh\n")
+    (top / "run.sh").chmod(0o755)
+    (top / "link").symlink_to("src/deep")
+    with open(os.fsencode(top) + b"/odd\xff\nname\\x41", "w") as odd:
+        odd.write("odd")
+    return top
+
+
+def test_a_folder_goes_up_and_comes_back_as_it_was(
+    server: DanluServer, project: Path, tmp_path: Path
+) -> None:
+    danlu(server, "cp", "-r", str(project), ":")
+    again = json.loads(danlu(server, "cp", "-r", str(project), ":", "--json"))
+    assert again["bytes"] == 0, "what is there already is not sent again"
+    (project / "src/1.txt").write_text("changed")
+    changed = json.loads(danlu(server, "cp", "-r", str(project), ":", "--json"))
+    assert changed["bytes"] == len("changed")
+    danlu(server, "cp", "-r", ":project", str(tmp_path / "back"))
+    assert tree(tmp_path / "back") == tree(project)
+    assert (tmp_path / "back/run.sh").stat().st_mode & 0o100
+    assert int((tmp_path / "back/run.sh").stat().st_mtime) == int(
+        (project / "run.sh").stat().st_mtime
+    )
+
+
+def start(server: DanluServer, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "danlu.cli", *words],
+        env=server.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def test_an_interrupted_copy_is_continued_by_repeating_it(
+    server: DanluServer, tmp_path: Path
+) -> None:
+    data = os.urandom(48 << 20)
+    (tmp_path / "big").write_bytes(data)
+    home = server.data / "home/admin"
+    danlu(server, "ls")
+    for turn in range(3):
+        copying = start(server, "cp", str(tmp_path / "big"), ":up/big")
+        while _size(home / "up") < (turn + 1) * (4 << 20) and copying.poll() is None:
+            time.sleep(0.002)
+        copying.kill()
+        copying.wait()
+    done = start(server, "cp", str(tmp_path / "big"), ":up/big")
+    server.kill()
+    server.start()
+    told = done.communicate(timeout=PATIENCE)[0]
+    assert done.returncode == 0, told
+    assert (home / "up/big").read_bytes() == data
+    assert os.listdir(home / "up") == ["big"], "one upload, continued: no others are left"
+    down = start(server, "cp", ":up/big", str(tmp_path / "down"))
+    part = tmp_path / "down.danlu-part"
+    until(lambda: (part.exists() and part.stat().st_size > 1 << 20) or down.poll() is not None)
+    down.kill()
+    down.wait()
+    danlu(server, "cp", ":up/big", str(tmp_path / "down"))
+    assert (tmp_path / "down").read_bytes() == data
+    assert not part.exists()
+
+
+def _size(folder: Path) -> int:
+    return sum(each.stat().st_size for each in folder.iterdir()) if folder.exists() else 0
+
+
+def until(true: object) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def test_a_folder_that_was_cut_on_its_way_is_continued(server: DanluServer, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(400):
+        (source / f"{number}.bin").write_bytes(os.urandom(100_000))
+    copying = start(server, "cp", "-r", str(source), ":cut")
+    home = server.data / "home/admin/cut"
+    until(lambda: (home.exists() and len(os.listdir(home)) > 50) or copying.poll() is not None)
+    copying.send_signal(signal.SIGINT)
+    told = copying.communicate(timeout=PATIENCE)[0]
+    assert copying.returncode == 0 or b"the same command continues it" in told
+    danlu(server, "cp", "-r", str(source), ":cut")
+    assert tree(home) == tree(source), "in the folder itself, not in another one below it"
+    down = start(server, "cp", "-r", ":cut", str(tmp_path / "down"))
+    until(lambda: (tmp_path / "down").exists() or down.poll() is not None)
+    server.kill()
+    server.start()
+    assert down.wait(PATIENCE) == 0
+    assert tree(tmp_path / "down") == tree(source)
+
+
+def test_files_are_listed_moved_measured_deleted_and_restored(
+    server: DanluServer, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("hello")
+    danlu(server, "mkdir", "-p", "work/in")
+    danlu(server, "cp", str(tmp_path / "a.txt"), ":work/in/")
+    assert danlu(server, "ls", "work") == "in/\n"
+    assert "a.txt" in danlu(server, "ls", "-l", ":work/in")
+    danlu(server, "mv", "work/in/a.txt", "work/b.txt")
+    danlu(server, "cp", ":work/b.txt", ":work/in")
+    found = danlu(server, "find", "work", "*.txt").split()
+    assert sorted(found) == ["/userhome/work/b.txt", "/userhome/work/in/b.txt"]
+    assert "work" in danlu(server, "du")
+    assert "is a folder" in danlu(server, "rm", "work", code=2)
+    danlu(server, "rm", "-r", "work")
+    assert "/userhome/work/" in danlu(server, "bin")
+    assert danlu(server, "bin", "restore", "work") == "/userhome/work\n"
+    assert danlu(server, "cp", ":work/b.txt", str(tmp_path / "c.txt"))
+    assert (tmp_path / "c.txt").read_text() == "hello"
+    danlu(server, "rm", "-r", "--forever", "work")
+    assert "There is no /userhome/work" in danlu(server, "ls", "work", code=3)
+    assert "/userhome" in danlu(server, "ls", "--volumes")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("cp", "a", "b"), 2),
+        (("cp", "/nothing/here", ":"), 3),
+        (("cp", ":nothing", "/tmp"), 3),
+        (("cp", "/tmp", ":"), 2),
+        (("ls", "../../etc"), 2),
+        (("ls", "/etc"), 3),
+        (("mv", "nothing", "other"), 1),
+        (("find", "--kind", "thing", "x"), 2),
+        (("bin", "dance"), 2),
+    ],
+)
+def test_a_mistake_is_explained(server: DanluServer, words: tuple[str, ...], code: int) -> None:
+    for language in ("en", "zh"):
+        told = danlu(server, *words, "--lang", language, code=code)
+        assert told.startswith("danlu: "), told
