@@ -176,6 +176,13 @@ ROUTES: dict[str, Row] = {
         "401 404 403 403 200 401 403", {"note": "x"}, names={"name": "volume"}
     ),
     "DELETE /danlu/v1/volumes/{name}": Row("401 404 403 403 200 401 403", names={"name": "volume"}),
+    # Bundles are one's own: nobody has another's by its id.
+    "GET /danlu/v1/bundles": Row(SIGNED_IN),
+    "POST /danlu/v1/bundles": Row("401 422 422 422 422 401 403", {"not": "a list"}),
+    "PUT /danlu/v1/bundles/{id}/contents": Row(
+        "401 404 200 404 404 401 403", names={"id": "bundle"}
+    ),
+    "DELETE /danlu/v1/bundles/{id}": Row("401 404 200 404 404 401 403", names={"id": "bundle"}),
     # The place itself. Who holds which GPU is for all to see.
     "GET /danlu/v1/nodes": Row(SIGNED_IN),
     "GET /danlu/v1/gpus": Row(SIGNED_IN),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
@@ -84,6 +85,7 @@ class AccessHarness:
             "secret": lambda: "some",
             "hidden": self._secret,
             "volume": self._volume,
+            "bundle": self._bundle,
             "nothing": lambda: "",
             "node": lambda: "n1",
             "queue": self._queue,
@@ -174,6 +176,11 @@ class AccessHarness:
         name = self._victim()
         self.people_harness.admin.do("PUT", f"/quotas/user/{name}", {"gpus": 1000})
         return name
+
+    def _bundle(self) -> str:
+        packed = zlib.compress(json.dumps([["d", self.people_harness.name(), 0o755]]).encode())
+        url = f"{self.harness.server.url}/danlu/v1/bundles"
+        return str(self._acting().http.post(url, content=packed).json()["id"])
 
     def _secret(self) -> str:
         self._acting().do("PUT", "/secrets/hidden", {"value": "x"})

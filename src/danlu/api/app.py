@@ -12,6 +12,7 @@ from danlu.api import (
     audit,
     backup,
     browser,
+    bundles,
     cluster,
     dialects,
     direct,
@@ -74,7 +75,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
     app.state.services = services
     app.state.hosts = hosts
     install(app)
-    app.add_middleware(Bounded)
+    app.add_middleware(Bounded, streamed=(f"{BASE}/bundles",))
     app.add_middleware(Noticed, services=services)
     if demo:
         app.add_middleware(MarkedAsDemo)
@@ -106,6 +107,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         websockets,
         doors,
         volumes,
+        bundles,
         waiting,
     ):
         app.include_router(module.router, prefix=BASE, responses=_ERRORS)

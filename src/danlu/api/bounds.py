@@ -12,12 +12,15 @@ from danlu.spec.read import LARGEST_FILE
 class Bounded:
     """Checks the declared size before reading, and the actual size while reading."""
 
-    def __init__(self, app: ASGIApp, most: int = LARGEST_FILE) -> None:
+    def __init__(
+        self, app: ASGIApp, most: int = LARGEST_FILE, streamed: tuple[str, ...] = ()
+    ) -> None:
         self._app = app
         self._most = most
+        self._streamed = streamed  # paths whose routes pass on a body as it comes, and bound it
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or (self._streamed and scope["path"].startswith(self._streamed)):
             await self._app(scope, receive, send)
             return
         told = next((value for name, value in scope["headers"] if name == b"content-length"), b"")

@@ -346,6 +346,17 @@ SAMPLES: dict[str, Any] = {
     "Volume.nodes": [],
     "NewVolume.nodes": [],
     "VolumeChanges.nodes": [],
+    # bundles
+    "BundleView.id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "Offered.id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "bytes": 48211968,
+    "files": 412,
+    "BundleLimits.bytes": 4294967296,
+    "BundleLimits.files": 100000,
+    "left": 53638879232,
+    "used_at": NOW,
+    "missing": [17],
+    "ready": False,
 }
 
 PARAMETERS = {

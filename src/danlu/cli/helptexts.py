@@ -1,5 +1,6 @@
 """Help texts: (en, zh). Loaded only when help is shown."""
 
+from danlu.cli.helptexts_data import DATA
 from danlu.cli.helptexts_environments import ENVIRONMENTS
 from danlu.cli.helptexts_live import LIVE
 from danlu.cli.helptexts_people import PEOPLE
@@ -463,4 +464,4 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.markdown": ("print all commands as Markdown", "以 Markdown 输出全部命令"),
 }
 
-HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS
+HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS | DATA

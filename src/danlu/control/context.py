@@ -25,6 +25,7 @@ from danlu.control.settings import Settings
 from danlu.control.shares import Shares
 from danlu.control.workers import Workers
 from danlu.engines.api import Engine
+from danlu.files.bundles.stores import BundleStores
 from danlu.files.folders import Folders
 from danlu.files.volumes import Volumes
 from danlu.metrics.archive import Archive
@@ -63,6 +64,7 @@ class Context:
     rulebook: Rulebook = field(init=False)
     volumes: Volumes = field(init=False)
     folders: Folders = field(init=False)
+    bundles: BundleStores = field(init=False)
     sampler: Sampler = field(init=False)
     metrics: Reader = field(init=False)
 
@@ -72,6 +74,7 @@ class Context:
         self.rulebook = Rulebook(self.settings.policy, self.settings.quotas)
         self.volumes = Volumes(self.settings.files)
         self.folders = Folders(self.settings.files, self.volumes, self.settings.uids)
+        self.bundles = BundleStores(self.settings.files, self.settings.uids)
         archive = Archive(self.settings.files.metrics, self.settings.metrics_size)
         self.sampler = Sampler(self.engines.there, archive, self.settings.sample_every)
         self.metrics = Reader(archive)

@@ -16,6 +16,7 @@ from typing import Any
 from danlu.control import records
 from danlu.control.attempts import Attempts, Write
 from danlu.control.background import Background
+from danlu.control.bundles import BundleCare
 from danlu.control.context import Context, now
 from danlu.control.dependencies import Dependencies
 from danlu.control.disk_writers import DiskWriters
@@ -57,6 +58,7 @@ class Controller:
         self.dependencies = Dependencies(context, self._background, self._give_up)
         context.on_started = self.dependencies.changed
         self.disk_writers = DiskWriters(context)
+        self.bundle_care = BundleCare(context)
         self.defaults = context.settings.defaults
         self.watches = [
             EngineWatch(context, status, self._background, self._engines_changed)
@@ -90,6 +92,7 @@ class Controller:
         self._background.forever(context.sampler.run)
         self._background.forever(context.disks.run)
         self._background.forever(self.disk_writers.run)
+        self._background.forever(self.bundle_care.run)
         self._background.forever(self.idle.run)
         for watch in self.watches:
             watch.follow()

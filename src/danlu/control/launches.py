@@ -75,6 +75,9 @@ def task_launches(
     if spec.search is not None:
         common |= trial_variables(spec.search, origin.point)
     foreign = spec.variables is not Variables.DANLU
+    carried = None
+    if spec.bundle is not None and job.carried:
+        carried = "/".join(filter(None, ("/userhome", job.carried, spec.bundle.folder)))
     tasks: list[TaskLaunch] = []
     for role in spec.roles:
         values = {name: secrets[secret] for name, secret in role.secrets.items()}
@@ -91,7 +94,7 @@ def task_launches(
                     secrets=values,
                     mounts=mounts(role, len(tasks)),
                     ports=role.ports,
-                    workdir=role.workdir,
+                    workdir=role.workdir or carried,
                     processes=role.processes,
                     stdin=spec.stdin,
                     split_output=spec.split_output,

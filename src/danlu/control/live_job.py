@@ -35,6 +35,7 @@ class LiveJob:
     editing: bool = False  # a change is being written; it does not start meanwhile
     last: AttemptRow | None = None  # the attempt that ended before it was requeued
     preempted: int = 0  # how often it was preempted
+    carried: str = ""  # its working folder below the home, made from a bundle
     overtaken: int = 0  # number of events about later jobs that started first
 
     @property

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from danlu.control import records
 from danlu.control.backoff import Backoff
+from danlu.control.bundles import bring
 from danlu.control.context import Context, log, now
 from danlu.control.live_job import LiveJob
 from danlu.control.outcome import Outcome
@@ -43,6 +44,10 @@ async def prepare(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcom
     """Returns None if it can be launched or was stopped, or the outcome if it never can be."""
     engine = context.engine_of(job)
     try:
+        if job.spec.bundle is not None:
+            refusal = await bring(context, job, attempt)
+            if refusal is not None or attempt.stop is not None:
+                return refusal
         if isinstance(engine, Images):
             for node, image in _images(job, attempt):
                 refusal = await _have(context, engine, job, attempt, node, image)

@@ -42,6 +42,7 @@ from danlu.spec.refs import every_of
 from danlu.spec.states import State
 from danlu.spec.text import EMPTY, Text
 from danlu.spec.units import format_size
+from danlu.store import bundles
 from danlu.store import jobs as job_store
 from danlu.store.errors import StoreFull
 from danlu.store.rows import JobRow
@@ -299,6 +300,7 @@ class Submitter:
             *self._group(spec, who),
             *await self._volumes(spec, who.name),
             *await self._secrets(spec, who.name, brought),
+            *await self._bundle(spec, who.name),
             *self._images(spec),
             *self._tools(spec),
             *self._queue(spec),
@@ -362,6 +364,26 @@ class Submitter:
                 ),
             )
             for name in sorted(names.difference(known))
+        ]
+
+    async def _bundle(self, spec: JobSpec, owner: str) -> list[Finding]:
+        """One's own only: whoever learns the id of another's has nothing."""
+        if spec.bundle is None:
+            return []
+        id, at, carry = spec.bundle.id, now(), self._controller.context.settings.carry
+        if await self._controller.context.store.write(lambda tx: bundles.used(tx, owner, id, at)):
+            return []
+        days = int(carry.keep // 86400)
+        return [
+            Finding(
+                ("bundle",),
+                id[:12],
+                Text(
+                    "is no folder you brought along, or was last used more than "
+                    f"{days} days ago; run it again with --carry",
+                    f"不是你上传的目录，或已超过 {days} 天未使用；请用 --carry 重新提交",
+                ),
+            )
         ]
 
     def _images(self, spec: JobSpec) -> list[Finding]:

@@ -128,6 +128,14 @@ def tools_words(progress: ToolsProgress) -> Text:
     )
 
 
+def _brought(event: EventRow, data: dict[str, Any]) -> Text:
+    folder, size = f"/userhome/{data['folder']}", format_size(data["bytes"])
+    return Text(
+        f"The folder brought along is at {folder} ({size})",
+        f"随任务上传的目录位于 {folder}（{size}）",
+    )
+
+
 def _stop_requested(event: EventRow, data: dict[str, Any]) -> Text:
     if data.get("why") == Reason.TIME_LIMIT:
         return Text("Reached its time limit; stopping", "达到时间上限，正在停止")
@@ -293,6 +301,7 @@ _WORDS = {
     "pulled": _pulled,
     "making_tools": _making_tools,
     "made_tools": _made_tools,
+    "brought": _brought,
     "stop_requested": _stop_requested,
     "edited": _edited,
     "requeued": _requeued,

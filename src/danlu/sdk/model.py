@@ -61,6 +61,25 @@ class BrowserSession(TypedDict, total=False):
     csrf_token: str
 
 
+class BundleLimits(TypedDict, total=False):
+    bytes: int
+    files: int
+    left: int
+
+
+class BundleList(TypedDict, total=False):
+    bundles: list[BundleView]
+    limits: BundleLimits
+
+
+class BundleView(TypedDict, total=False):
+    id: str
+    bytes: int
+    files: int
+    created_at: float
+    used_at: float
+
+
 class Cause(TypedDict, total=False):
     kind: str
     basis: str
@@ -512,6 +531,14 @@ class Note(TypedDict, total=False):
     zh: str
     key: str
     line: int | None
+
+
+class Offered(TypedDict, total=False):
+    id: str
+    bytes: int
+    files: int
+    missing: list[int]
+    ready: bool
 
 
 class OpenDoor(TypedDict, total=False):

@@ -189,6 +189,9 @@ def _settings(config: ServerConfig, uids: Uids | None) -> Settings:
         limits=config.limits,
         login=config.login,
         idle=config.idle,
+        carry=config.carry,
+        disks=config.disks,
+        mirrors=config.mirrors,
         names_by_group=config.names == "group",
         metrics_size=config.metrics_size,
     )

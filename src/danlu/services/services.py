@@ -30,6 +30,7 @@ from danlu.files.home_keys import HomeKeys
 from danlu.services.audit import Audit
 from danlu.services.backup import Backup
 from danlu.services.board import Board
+from danlu.services.bundles import Bundles
 from danlu.services.cluster import Cluster
 from danlu.services.doors import Doors
 from danlu.services.environments import Environments
@@ -78,6 +79,7 @@ class Services:
     stream: Stream
     secrets: Secrets
     volumes: Catalogue
+    bundles: Bundles
     cluster: Cluster
     board: Board
     metrics: Metrics
@@ -131,6 +133,7 @@ def services(
         stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),
+        bundles=Bundles(context),
         cluster=cluster,
         board=Board(controller, names),
         metrics=Metrics(controller, found),

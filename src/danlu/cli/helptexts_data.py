@@ -1,0 +1,34 @@
+"""Help for --carry, `bundle`, `dataset` and `disk`: (en, zh)."""
+
+DATA: dict[str, tuple[str, str]] = {
+    "opt.carry": (
+        "bring a folder along (default: the current one): the job starts in a copy of it",
+        "随任务上传目录（默认当前目录）：任务在它的副本中开始",
+    ),
+    "opt.dataset": (
+        "a dataset the job reads, at /gdata/NAME (repeatable); nodes with a fast copy are "
+        "preferred",
+        "任务读取的数据集，位于 /gdata/名称；可重复；优先使用有高速副本的节点",
+    ),
+    "cmd.bundle": (
+        "List and remove the folders you brought along with jobs",
+        "列出和删除随任务上传的目录",
+    ),
+    "about.bundle": (
+        "danlu run --carry uploads a folder as it is now, without what .gitignore and "
+        ".danluignore name; the job starts in a copy of it, /userhome/carried/JOB. danlu rerun and "
+        "clone use the same folder again. It is kept for 90 days after its last use, unless the "
+        "admin set another time.\n"
+        "  danlu run --carry -- python train.py\n"
+        "  danlu run --carry ~/project -- python train.py\n"
+        "  danlu bundle list\n"
+        "  danlu bundle remove 9f86d081",
+        "danlu run --carry 上传目录当前的内容，不含 .gitignore 和 .danluignore 中列出的文件；"
+        "任务在它的副本 /userhome/carried/任务 中开始。danlu rerun 和 clone 再次使用同一份内容。"
+        "最后一次使用后保留 90 天，除非管理员另有设置。\n"
+        "  danlu run --carry -- python train.py\n"
+        "  danlu run --carry ~/project -- python train.py\n"
+        "  danlu bundle list\n"
+        "  danlu bundle remove 9f86d081",
+    ),
+}

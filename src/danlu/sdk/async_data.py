@@ -1,0 +1,45 @@
+"""The requests of `data`, awaited. Made by `scripts/docs`: change that instead."""
+
+from __future__ import annotations
+
+from danlu.sdk.calls import BASE, as_json
+from danlu.sdk.data import bundle_path
+from danlu.sdk.fastjson import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from danlu.sdk import model
+    from danlu.sdk.async_calls import AsyncCalls
+
+
+class AsyncData:
+    """What jobs read and bring along, and where it is kept."""
+
+    def __init__(self, calls: AsyncCalls) -> None:
+        self._calls = calls
+
+    async def bundles(self) -> model.BundleList:
+        """Yours, and what else may be brought along."""
+        answer: model.BundleList = await self._do("GET", "/bundles")
+        return answer
+
+    async def offer_bundle(self, packed: bytes) -> model.Offered:
+        """`packed`: the zlib-compressed list of a folder's files (docs/reference/api.md).
+        `Client.carry` does all of it.
+        """
+        path, kind = (f"{BASE}/bundles", "application/octet-stream")
+        answer: model.Offered = as_json(
+            await self._calls._ask("POST", path, packed, kind, timeout=300)
+        )
+        return answer
+
+    async def forget_bundle(self, id: str) -> model.BundleView:
+        """Jobs that ended cannot be run again with it."""
+        answer: model.BundleView = await self._do("DELETE", bundle_path(id))
+        return answer
+
+    async def _do(self, method: str, path: str, values: Any = None, repeatable: bool = True) -> Any:
+        body = None if values is None else dumps(values).encode()
+        return as_json(await self._calls._ask(method, f"{BASE}{path}", body, repeatable=repeatable))

@@ -1,0 +1,52 @@
+"""Datasets, disks, and folders brought along: `client.data`.
+
+`async_data` is generated from this file by `scripts/docs`.
+"""
+
+from __future__ import annotations
+
+from danlu.sdk.calls import BASE, as_json
+from danlu.sdk.fastjson import dumps
+from danlu.sdk.wire import segment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from danlu.sdk import model
+    from danlu.sdk.calls import Calls
+
+
+class Data:
+    """What jobs read and bring along, and where it is kept."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    # Folders brought along
+
+    def bundles(self) -> model.BundleList:
+        """Yours, and what else may be brought along."""
+        answer: model.BundleList = self._do("GET", "/bundles")
+        return answer
+
+    def offer_bundle(self, packed: bytes) -> model.Offered:
+        """`packed`: the zlib-compressed list of a folder's files (docs/reference/api.md).
+        `Client.carry` does all of it.
+        """
+        path, kind = f"{BASE}/bundles", "application/octet-stream"
+        answer: model.Offered = as_json(self._calls._ask("POST", path, packed, kind, timeout=300))
+        return answer
+
+    def forget_bundle(self, id: str) -> model.BundleView:
+        """Jobs that ended cannot be run again with it."""
+        answer: model.BundleView = self._do("DELETE", bundle_path(id))
+        return answer
+
+    def _do(self, method: str, path: str, values: Any = None, repeatable: bool = True) -> Any:
+        body = None if values is None else dumps(values).encode()
+        return as_json(self._calls._ask(method, f"{BASE}{path}", body, repeatable=repeatable))
+
+
+def bundle_path(id: str) -> str:
+    return f"/bundles/{segment(id)}"
