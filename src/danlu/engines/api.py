@@ -358,6 +358,41 @@ class Images(Protocol):
     ) -> None: ...  # raises NoImage, Unreachable; cancel it when no longer needed
 
 
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The disk a folder is on."""
+
+    id: str  # the same for all folders on it, while it is mounted
+    size: int  # bytes that can be used, by users
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredImage:
+    id: str
+    names: tuple[str, ...]
+    size: int  # bytes; layers that images share count for each
+    busy: bool  # a container uses it, whoever's
+
+
+@runtime_checkable
+class Storage(Protocol):
+    """An engine whose disks can be watched and cleaned."""
+
+    async def container_folders(self) -> Mapping[str, str]: ...  # runtime -> where it keeps images
+    async def spaces(
+        self, folders: Sequence[str]
+    ) -> Mapping[str, Space]: ...  # without those that cannot be looked at, or do not answer
+    async def stored_images(self) -> tuple[StoredImage, ...]: ...  # raises Unreachable
+    def image_names(self, image: str) -> tuple[str, ...]: ...  # as the runtime may know it
+    async def remove_image(
+        self, image: StoredImage, names: Sequence[str]
+    ) -> str: ...  # takes these names away; empty: it is gone, else why it stays
+    async def old_logs(
+        self, before: float, keep: Callable[[str], bool], remove: bool
+    ) -> tuple[int, int]: ...  # bytes and files last written before; `keep`: asked for each job
+
+
 class NoTools(Exception):
     """The tools are not there and cannot be made."""
 

@@ -46,7 +46,7 @@ class BundleStores:
         return await self._ask(person, ask, body)
 
     async def check_out(self, person: Person, bundle: str, job: str, ref: str) -> Values:
-        name = ref.replace("/", "_")
+        name = ref.rpartition("/")[2]  # without the owner
         ask = {"op": "check_out", "id": bundle, "job": job, "folder": f"{CARRIED}/{name}"}
         async with self._turns:
             return await self._ask(person, ask | self._home(person))

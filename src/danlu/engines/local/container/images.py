@@ -7,12 +7,13 @@ import contextlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from danlu.engines.api import ImageProgress, NoImage, Unreachable
+from danlu.engines.api import ImageProgress, NoImage, StoredImage, Unreachable
 from danlu.engines.local.config import ContainerConfig, Registry
 from danlu.engines.local.container import refs
 from danlu.engines.local.container.daemon import Daemon
 from danlu.engines.local.container.pulls import Progress, Pull
 from danlu.engines.local.container.runtimes import Runtime
+from danlu.engines.local.container.stored import remove
 from danlu.engines.local.container.wire import Away, Failed
 
 _KNOWN_PATIENCE = 30.0  # seconds to answer whether an image exists
@@ -26,6 +27,7 @@ class Images:
         self._registries = config.registries
         self._always = config.pull == "always"
         self._pulls: dict[str, _Shared] = {}
+        self._lease = asyncio.Lock()  # none is removed while one is looked for
         # A separate pool: pulls are long and would block the default one.
         self._threads = ThreadPoolExecutor(_AT_ONCE, "danlu-pull")
 
@@ -34,7 +36,8 @@ class Images:
             ref = refs.parse(image)
         except refs.BadName as error:
             raise NoImage("image_not_found", f"{image} {error}") from None
-        there = await asyncio.to_thread(self._is_there, runtime, image)
+        async with self._lease:
+            there = await asyncio.to_thread(self._is_there, runtime, image)
         if there and not self._always:
             return
         allowed = refs.may_come_from(ref.host, self._config.images_from, self._registries)
@@ -49,6 +52,13 @@ class Images:
         except NoImage:
             if not there:
                 raise  # otherwise use the image we have
+
+    async def remove(self, runtime: Runtime, image: StoredImage, names: Sequence[str]) -> str:
+        """Takes names away from an image that nobody waits for. Empty: done; else why not."""
+        async with self._lease:
+            if any(name in names for pull in self._pulls for name in (pull, str(refs.parse(pull)))):
+                return "it is needed again"
+            return await asyncio.to_thread(remove, runtime, image, names)
 
     def _begin(self, image: str, pull: Pull) -> _Shared:
         shared = _Shared(pull, self._registries, self._threads)
