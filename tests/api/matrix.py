@@ -183,6 +183,9 @@ ROUTES: dict[str, Row] = {
         "401 404 200 404 404 401 403", names={"id": "bundle"}
     ),
     "DELETE /danlu/v1/bundles/{id}": Row("401 404 200 404 404 401 403", names={"id": "bundle"}),
+    # Disks: everybody sees what their own folders take; the rest is for admins.
+    "GET /danlu/v1/disks": Row(SIGNED_IN),
+    "POST /danlu/v1/disks/clean": Row(ADMIN_ONLY, {"dry_run": True}),
     # The place itself. Who holds which GPU is for all to see.
     "GET /danlu/v1/nodes": Row(SIGNED_IN),
     "GET /danlu/v1/gpus": Row(SIGNED_IN),

@@ -111,6 +111,10 @@ WORDS: dict[str, Text] = {
     "ssh_key.removed": Text(
         "{actor} removed the SSH key {thing}", "{actor} 删除了 SSH 密钥 {thing}"
     ),
+    "disk.filling": Text(
+        "The disk of {thing} is {percent} % full", "{thing} 所在磁盘已用 {percent}%"
+    ),
+    "disk.cleaned": Text("{actor} cleaned disks", "{actor} 清理了磁盘"),
     "volume.added": Text("{actor} declared the volume {thing}", "{actor} 声明了存储卷 {thing}"),
     "volume.changed": Text("{actor} changed the volume {thing}", "{actor} 修改了存储卷 {thing}"),
     "volume.removed": Text("{actor} removed the volume {thing}", "{actor} 删除了存储卷 {thing}"),

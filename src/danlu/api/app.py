@@ -16,6 +16,7 @@ from danlu.api import (
     cluster,
     dialects,
     direct,
+    disks,
     document,
     doors,
     downloads,
@@ -108,6 +109,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         doors,
         volumes,
         bundles,
+        disks,
         waiting,
     ):
         app.include_router(module.router, prefix=BASE, responses=_ERRORS)

@@ -1,9 +1,4 @@
-"""Routes for disks: how full they are, who uses what, and what can be cleaned.
-
-GET  /disks         DiskReport   admins: every watched disk, who uses it, what cleaning would free;
-                                 members: only `own`
-POST /disks/clean   Cleaning     admins; body CleanRequest. A dry run says what would go
-"""
+"""Routes for disks: how full they are, who uses what, and what can be cleaned."""
 
 from __future__ import annotations
 
@@ -11,6 +6,9 @@ from typing import Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
+
+from danlu.api.dependencies import Asks, Our
+from danlu.services.disks import Cleaned, DiskView, Item, Report
 
 router = APIRouter(prefix="/disks", tags=["disks"])
 Values = dict[str, Any]
@@ -20,7 +18,7 @@ class Use(BaseModel):
     """Who or what takes room on a disk; `counted_at` says how old the number is."""
 
     kind: str = Field(
-        description="home, share, user, images, registry, logs, snapshots, bin, database, copies",
+        description="home, share, user, images, registry, logs, bundles or copies",
         examples=["home"],
     )
     name: str = Field(description="a user, group, image or folder", examples=["alice"])
@@ -57,9 +55,7 @@ class Disk(BaseModel):
 class Cleanable(BaseModel):
     """One thing a cleaning removes, or would remove."""
 
-    rule: str = Field(
-        description="uploads, snapshots, copies, images, logs or bins", examples=["images"]
-    )
+    rule: str = Field(description="bundles, images or logs", examples=["images"])
     name: str = Field(examples=["pytorch:2.4"])
     bytes: int
     used_at: float | None = Field(description="when it was last used; null: never seen in use")
@@ -80,7 +76,7 @@ class Cleaning(BaseModel):
 class OwnUse(BaseModel):
     """What the caller's own folders take."""
 
-    kind: str = Field(description="home, share or snapshots", examples=["home"])
+    kind: str = Field(description="home, share, user or bundles", examples=["home"])
     name: str
     path: str = Field(description="as tasks see it", examples=["/userhome"])
     bytes: int | None = Field(description="null: not counted yet")
@@ -100,3 +96,88 @@ class CleanRequest(BaseModel):
     rules: list[str] = Field(
         [], max_length=10, description="only these; empty: all that are switched on"
     )
+
+
+@router.get("", response_model=DiskReport)
+async def report(our: Our, asks: Asks) -> Values:
+    """Returns what the caller's folders take; for admins also how full every disk is, and what
+    takes the room.
+    """
+    return _report(await our.disks.report(asks))
+
+
+@router.post("/clean", response_model=Cleaning)
+async def clean(order: CleanRequest, our: Our, asks: Asks) -> Values:
+    """Removes what can be had again, by the rules in danlu.toml; a dry run only lists it. For
+    admins.
+    """
+    return _cleaning(await our.disks.clean(asks, order.dry_run, order.rules))
+
+
+def _report(found: Report) -> Values:
+    return {
+        "disks": [_disk(each) for each in found.disks],
+        "own": [
+            {
+                "kind": each.kind,
+                "name": each.name,
+                "path": each.path,
+                "bytes": each.bytes,
+                "files": each.files,
+                "counted_at": each.counted_at,
+            }
+            for each in found.own
+        ],
+        "last_cleaning": None if found.last is None else _cleaning(found.last),
+        "next_cleaning": found.next_at,
+    }
+
+
+def _disk(found: DiskView) -> Values:
+    return {
+        "id": found.id,
+        "node": "",
+        "places": [
+            {"kind": place.kind, "name": place.name, "path": place.path} for place in found.places
+        ],
+        "size": found.size,
+        "free": found.free,
+        "used_percent": found.used_percent,
+        "level": found.level,
+        "since": found.since,
+        "full_at": found.full_at,
+        "uses": [
+            {
+                "kind": use.kind,
+                "name": use.name,
+                "bytes": use.bytes,
+                "files": use.files or None,
+                "counted_at": use.counted_at,
+            }
+            for use in found.uses
+        ],
+        **found.detail.values("detail"),
+    }
+
+
+def _cleaning(found: Cleaned) -> Values:
+    return {
+        "at": found.at,
+        "dry_run": found.dry_run,
+        "by": found.by,
+        "bytes": found.bytes,
+        "items": [_item(item) for item in found.items],
+    }
+
+
+def _item(item: Item) -> Values:
+    return {
+        "rule": item.rule,
+        "name": item.name,
+        "bytes": item.bytes,
+        "used_at": item.used_at,
+        "disk": item.disk,
+        "removed": item.removed,
+        "detail_en": item.detail,
+        "detail_zh": item.detail,
+    }

@@ -10,6 +10,31 @@ DATA: dict[str, tuple[str, str]] = {
         "preferred",
         "任务读取的数据集，位于 /gdata/名称；可重复；优先使用有高速副本的节点",
     ),
+    "cmd.disk": (
+        "Show how full the disks are and who uses what; clean them",
+        "查看磁盘用量和占用者；清理磁盘",
+    ),
+    "about.disk": (
+        "Members see what their own folders take, as counted once a day. Admins see every disk the "
+        "platform uses: the data folder, container images, volumes. clean removes images that no "
+        "job has used for long, and old logs, by the rules of [disks] in danlu.toml; never homes, "
+        "volumes, or what a job that has not ended needs.\n"
+        "  danlu disk\n"
+        "  danlu disk clean --dry-run\n"
+        "  danlu disk clean --rule images",
+        "成员可以看到自己目录的用量（每天统计一次）。管理员可以看到平台使用的所有磁盘：数据目录、"
+        "容器镜像、存储卷。clean 按 danlu.toml 中 [disks] 的规则删除长期没有任务使用的镜像和"
+        "旧日志；不会删除用户目录、存储卷和未结束的任务需要的内容。\n"
+        "  danlu disk\n"
+        "  danlu disk clean --dry-run\n"
+        "  danlu disk clean --rule images",
+    ),
+    "opt.disk.all": ("everybody who uses room, not only the largest", "列出所有占用者，不只最大的"),
+    "opt.disk.dry-run": ("remove nothing; list what would go", "不删除；只列出将删除的内容"),
+    "opt.rule": (
+        "only this: bundles, images or logs (repeatable)",
+        "只清理此项：bundles、images 或 logs；可重复",
+    ),
     "cmd.bundle": (
         "List and remove the folders you brought along with jobs",
         "列出和删除随任务上传的目录",

@@ -26,6 +26,7 @@ from danlu.control.shares import Shares
 from danlu.control.workers import Workers
 from danlu.engines.api import Engine
 from danlu.files.bundles.stores import BundleStores
+from danlu.files.counting import Counting
 from danlu.files.folders import Folders
 from danlu.files.volumes import Volumes
 from danlu.metrics.archive import Archive
@@ -65,6 +66,8 @@ class Context:
     volumes: Volumes = field(init=False)
     folders: Folders = field(init=False)
     bundles: BundleStores = field(init=False)
+    counting: Counting = field(default_factory=Counting)
+    image_uses: dict[tuple[str, str], float] = field(default_factory=dict)  # as last noted
     sampler: Sampler = field(init=False)
     metrics: Reader = field(init=False)
 

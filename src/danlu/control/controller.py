@@ -19,6 +19,9 @@ from danlu.control.background import Background
 from danlu.control.bundles import BundleCare
 from danlu.control.context import Context, now
 from danlu.control.dependencies import Dependencies
+from danlu.control.disk_cleaning import DiskCleaning
+from danlu.control.disk_levels import DiskLevels
+from danlu.control.disk_uses import DiskUses
 from danlu.control.disk_writers import DiskWriters
 from danlu.control.engine_watch import EngineWatch
 from danlu.control.idle import IdleWatch
@@ -59,6 +62,9 @@ class Controller:
         context.on_started = self.dependencies.changed
         self.disk_writers = DiskWriters(context)
         self.bundle_care = BundleCare(context)
+        self.disk_levels = DiskLevels(context)
+        self.disk_uses = DiskUses(context, self.disk_levels)
+        self.disk_cleaning = DiskCleaning(context, self.disk_levels, self.bundle_care)
         self.defaults = context.settings.defaults
         self.watches = [
             EngineWatch(context, status, self._background, self._engines_changed)
@@ -93,6 +99,9 @@ class Controller:
         self._background.forever(context.disks.run)
         self._background.forever(self.disk_writers.run)
         self._background.forever(self.bundle_care.run)
+        self._background.forever(self.disk_levels.run)
+        self._background.forever(self.disk_uses.run)
+        self._background.forever(self.disk_cleaning.run)
         self._background.forever(self.idle.run)
         for watch in self.watches:
             watch.follow()

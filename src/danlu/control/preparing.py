@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from danlu.control import records
@@ -32,10 +33,12 @@ from danlu.engines.api import (
 from danlu.spec.job import Role, RunAs
 from danlu.spec.states import Reason
 from danlu.spec.text import EMPTY, Text
+from danlu.store import disks
 from danlu.store.rows import AttemptRow
 
 EVENT_EVERY = 10.0  # seconds
 POST_EVERY = 0.5
+USE_NOTED_EVERY = 3600.0
 
 P = TypeVar("P")
 
@@ -100,6 +103,7 @@ async def _have(
             work = asyncio.ensure_future(engine.prepare_image(node, image, story.take))
             await _done_or_stopped(job, attempt, work)
             await story.end()
+            await _note_use(context, context.engine_of(job).name, image)
             return None
         except NoImage as trouble:
             await story.end(failed=True)
@@ -112,6 +116,14 @@ async def _have(
             )
             await backoff.wait()
     return None
+
+
+async def _note_use(context: Context, engine: str, image: str) -> None:
+    """To the hour, so that starting many jobs with one image costs one write."""
+    at = now()
+    if context.image_uses.get((engine, image), 0.0) + USE_NOTED_EVERY < at:
+        context.image_uses[engine, image] = at
+        await context.persist(partial(disks.image_used, engine=engine, image=image, at=at))
 
 
 async def _have_tools(

@@ -40,6 +40,21 @@ class AsyncData:
         answer: model.BundleView = await self._do("DELETE", bundle_path(id))
         return answer
 
+    async def disks(self) -> model.DiskReport:
+        """What your folders take; for admins also how full every disk is, and what takes the
+        room.
+        """
+        answer: model.DiskReport = await self._do("GET", "/disks")
+        return answer
+
+    async def clean_disks(
+        self, *, dry_run: bool = True, rules: list[str] | None = None
+    ) -> model.Cleaning:
+        """Removes what can be had again: unused images, old logs. For admins."""
+        order = {"dry_run": dry_run, "rules": rules or []}
+        answer: model.Cleaning = await self._do("POST", "/disks/clean", order)
+        return answer
+
     async def _do(self, method: str, path: str, values: Any = None, repeatable: bool = True) -> Any:
         body = None if values is None else dumps(values).encode()
         return as_json(await self._calls._ask(method, f"{BASE}{path}", body, repeatable=repeatable))

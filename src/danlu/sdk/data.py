@@ -43,6 +43,23 @@ class Data:
         answer: model.BundleView = self._do("DELETE", bundle_path(id))
         return answer
 
+    # Disks
+
+    def disks(self) -> model.DiskReport:
+        """What your folders take; for admins also how full every disk is, and what takes the
+        room.
+        """
+        answer: model.DiskReport = self._do("GET", "/disks")
+        return answer
+
+    def clean_disks(
+        self, *, dry_run: bool = True, rules: list[str] | None = None
+    ) -> model.Cleaning:
+        """Removes what can be had again: unused images, old logs. For admins."""
+        order = {"dry_run": dry_run, "rules": rules or []}
+        answer: model.Cleaning = self._do("POST", "/disks/clean", order)
+        return answer
+
     def _do(self, method: str, path: str, values: Any = None, repeatable: bool = True) -> Any:
         body = None if values is None else dumps(values).encode()
         return as_json(self._calls._ask(method, f"{BASE}{path}", body, repeatable=repeatable))

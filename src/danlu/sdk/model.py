@@ -93,6 +93,27 @@ class ChangedEnvironment(TypedDict, total=False):
     restarted: bool
 
 
+class Cleanable(TypedDict, total=False):
+    """One thing a cleaning removes, or would remove."""
+
+    rule: str
+    name: str
+    bytes: int
+    used_at: float | None
+    disk: str
+    removed: bool
+    detail_en: str
+    detail_zh: str
+
+
+class Cleaning(TypedDict, total=False):
+    at: float
+    dry_run: bool
+    by: str
+    bytes: int
+    items: list[Cleanable]
+
+
 class Cluster(TypedDict, total=False):
     gpus: GpuCount
     lent: float
@@ -120,6 +141,28 @@ class ConvertedJob(TypedDict, total=False):
 class CreatedEnvironment(TypedDict, total=False):
     environment: EnvironmentView | None
     preview: Preview | None
+
+
+class Disk(TypedDict, total=False):
+    id: str
+    node: str
+    places: list[Place]
+    size: int
+    free: int
+    used_percent: float
+    level: str
+    since: float | None
+    full_at: float | None
+    uses: list[Use]
+    detail_en: str
+    detail_zh: str
+
+
+class DiskReport(TypedDict, total=False):
+    disks: list[Disk]
+    own: list[OwnUse]
+    last_cleaning: Cleaning | None
+    next_cleaning: float | None
 
 
 class DiskWriter(TypedDict, total=False):
@@ -550,6 +593,17 @@ class OpenDoor(TypedDict, total=False):
     expires_in: float
 
 
+class OwnUse(TypedDict, total=False):
+    """What the caller's own folders take."""
+
+    kind: str
+    name: str
+    path: str
+    bytes: int | None
+    files: int | None
+    counted_at: float | None
+
+
 class Person(TypedDict, total=False):
     user: str
     role: str
@@ -557,6 +611,14 @@ class Person(TypedDict, total=False):
     leads: list[str]
     scope: str
     must_change_password: bool
+
+
+class Place(TypedDict, total=False):
+    """A watched folder on a disk."""
+
+    kind: str
+    name: str
+    path: str
 
 
 class Placement(TypedDict, total=False):
@@ -737,6 +799,16 @@ class Token(TypedDict, total=False):
 
 class TokenList(TypedDict, total=False):
     tokens: list[Token]
+
+
+class Use(TypedDict, total=False):
+    """Who or what takes room on a disk; `counted_at` says how old the number is."""
+
+    kind: str
+    name: str
+    bytes: int
+    files: int | None
+    counted_at: float
 
 
 class User(TypedDict, total=False):

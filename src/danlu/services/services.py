@@ -32,6 +32,7 @@ from danlu.services.backup import Backup
 from danlu.services.board import Board
 from danlu.services.bundles import Bundles
 from danlu.services.cluster import Cluster
+from danlu.services.disks import Disks
 from danlu.services.doors import Doors
 from danlu.services.environments import Environments
 from danlu.services.export import Export, Networks
@@ -80,6 +81,7 @@ class Services:
     secrets: Secrets
     volumes: Catalogue
     bundles: Bundles
+    disks: Disks
     cluster: Cluster
     board: Board
     metrics: Metrics
@@ -134,6 +136,7 @@ def services(
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),
         bundles=Bundles(context),
+        disks=Disks(controller),
         cluster=cluster,
         board=Board(controller, names),
         metrics=Metrics(controller, found),

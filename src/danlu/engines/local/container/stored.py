@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from danlu.engines.api import StoredImage
+from danlu.engines.local.container import refs
 from danlu.engines.local.container.daemon import Daemon
 from danlu.engines.local.container.runtimes import Runtime
 from danlu.engines.local.container.wire import Away, Failed
@@ -30,7 +31,7 @@ def images_of(runtime: Runtime) -> tuple[StoredImage, ...]:
         return tuple(
             StoredImage(
                 str(each["Id"]),
-                tuple(name for name in each.get("RepoTags") or () if name != _NO_NAME),
+                tuple(_whole(name) for name in each.get("RepoTags") or () if name != _NO_NAME),
                 int(each.get("Size") or 0),
                 _plain(str(each["Id"])) in used,
             )
@@ -57,6 +58,14 @@ def remove(runtime: Runtime, image: StoredImage, names: Sequence[str]) -> str:
     finally:
         daemon.close()
     return ""
+
+
+def _whole(name: str) -> str:
+    """Docker leaves out what is usual: docker.io/library/."""
+    try:
+        return str(refs.parse(name))
+    except refs.BadName:
+        return name
 
 
 def _plain(id: str) -> str:
