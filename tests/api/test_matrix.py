@@ -86,6 +86,7 @@ class AccessHarness:
             "hidden": self._secret,
             "volume": self._volume,
             "bundle": self._bundle,
+            "dataset": self._dataset,
             "nothing": lambda: "",
             "node": lambda: "n1",
             "queue": self._queue,
@@ -175,6 +176,12 @@ class AccessHarness:
     def _quota(self) -> str:
         name = self._victim()
         self.people_harness.admin.do("PUT", f"/quotas/user/{name}", {"gpus": 1000})
+        return name
+
+    def _dataset(self) -> str:
+        name = self.people_harness.name("d")
+        order = {"name": name, "volume": "gdata", "folder": ""}
+        self._acting().do("POST", "/datasets", order)
         return name
 
     def _bundle(self) -> str:

@@ -111,6 +111,27 @@ WORDS: dict[str, Text] = {
     "ssh_key.removed": Text(
         "{actor} removed the SSH key {thing}", "{actor} 删除了 SSH 密钥 {thing}"
     ),
+    "dataset.added": Text("{actor} added the dataset {thing}", "{actor} 添加了数据集 {thing}"),
+    "dataset.proposed": Text(
+        "{actor} proposed the dataset {thing}", "{actor} 提议了数据集 {thing}"
+    ),
+    "dataset.accepted": Text(
+        "{actor} accepted the dataset {thing}", "{actor} 接受了数据集 {thing}"
+    ),
+    "dataset.rejected": Text(
+        "{actor} rejected the dataset {thing}", "{actor} 拒绝了数据集 {thing}"
+    ),
+    "dataset.changed": Text("{actor} changed the dataset {thing}", "{actor} 修改了数据集 {thing}"),
+    "dataset.removed": Text("{actor} removed the dataset {thing}", "{actor} 移除了数据集 {thing}"),
+    "dataset.staged": Text(
+        "{actor} had the dataset {thing} copied to fast volumes",
+        "{actor} 把数据集 {thing} 复制到高速存储卷",
+    ),
+    "dataset.unstaged": Text(
+        "{actor} removed the fast copies of the dataset {thing}",
+        "{actor} 删除了数据集 {thing} 的高速副本",
+    ),
+    "volume.measured": Text("{actor} measured the volume {thing}", "{actor} 测量了存储卷 {thing}"),
     "disk.filling": Text(
         "The disk of {thing} is {percent} % full", "{thing} 所在磁盘已用 {percent}%"
     ),

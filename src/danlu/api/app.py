@@ -14,6 +14,7 @@ from danlu.api import (
     browser,
     bundles,
     cluster,
+    datasets,
     dialects,
     direct,
     disks,
@@ -109,6 +110,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         doors,
         volumes,
         bundles,
+        datasets,
         disks,
         waiting,
     ):

@@ -1,16 +1,4 @@
-"""Routes for datasets: the catalogue of what tasks can read at /gdata/NAME.
-
-GET    /datasets                 DatasetList: what one may read, own proposals; admins: all
-POST   /datasets                 Dataset, 201: admins add one; others propose one (`proposed`)
-GET    /datasets/{name}          Dataset
-PATCH  /datasets/{name}          Dataset: admins; who keeps it changes words only
-DELETE /datasets/{name}          Dataset: admins, or the proposer of a proposal; files are kept
-POST   /datasets/{name}/accept   Dataset: admins
-POST   /datasets/{name}/reject   Dataset: admins; body Rejection
-POST   /datasets/{name}/measure  Dataset: admins and who keeps it; counts in the background
-POST   /datasets/{name}/stage    Dataset: admins; copies to the fast volume of nodes; body Staging
-DELETE /datasets/{name}/stage    Dataset: admins; removes the fast copies
-"""
+"""Routes for datasets: the catalogue of what tasks can read at /gdata/NAME."""
 
 from __future__ import annotations
 
@@ -19,14 +7,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
+from danlu.api.dependencies import Asks, Our
+from danlu.api.problems import error_responses
 from danlu.api.session import PLAIN
+from danlu.services.datasets import Found, Words
 from danlu.spec.refs import NAME_PATTERN
 
 router = APIRouter(prefix="/datasets", tags=["datasets"])
 Values = dict[str, Any]
 Name = Annotated[str, Path(max_length=64, pattern=f"^{NAME_PATTERN}$")]
 Line = Annotated[str, Field(max_length=200, pattern=PLAIN)]
-Words = Annotated[str, Field(max_length=20_000, pattern=PLAIN)]
+LongText = Annotated[str, Field(max_length=20_000, pattern=PLAIN)]
 Folder = Annotated[str, Field(max_length=4096, pattern=PLAIN)]
 Nodes = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=64, pattern=PLAIN)]], Field(max_length=1000)
@@ -94,7 +85,7 @@ class NewDataset(BaseModel):
     everywhere: bool = Field(True, description="admins only; a proposal is decided by them")
     title: Line = ""
     licence: Line = ""
-    how: Words = ""
+    how: LongText = ""
     keeper: Annotated[str, Field(max_length=64, pattern=PLAIN)] | None = Field(
         None, description="default: the caller"
     )
@@ -106,7 +97,7 @@ class DatasetChanges(BaseModel):
     everywhere: bool | None = None
     title: Line | None = None
     licence: Line | None = None
-    how: Words | None = None
+    how: LongText | None = None
     keeper: Annotated[str, Field(max_length=64, pattern=PLAIN)] | None = None
 
 
@@ -116,3 +107,110 @@ class Rejection(BaseModel):
 
 class Staging(BaseModel):
     nodes: Nodes = Field([], description="empty: every node with a fast volume")
+
+
+@router.get("", response_model=DatasetList)
+async def list_datasets(our: Our, asks: Asks) -> Values:
+    """Lists the datasets the caller may read, and their proposals; admins see all."""
+    found = await our.datasets.seen(asks)
+    return {"datasets": [_view(each) for each in found]}
+
+
+@router.post("", status_code=201, response_model=Dataset, responses=error_responses(409))
+async def add(new: NewDataset, our: Our, asks: Asks) -> Values:
+    """Adds a dataset, which tasks then read at /gdata/NAME. By others than admins: a proposal."""
+    return _view(await our.datasets.add(asks, new.name, Words(**new.model_dump(exclude={"name"}))))
+
+
+@router.get("/{name}", response_model=Dataset)
+async def show(name: Name, our: Our, asks: Asks) -> Values:
+    """Returns a dataset."""
+    return _view(await our.datasets.show(asks, name))
+
+
+@router.patch("/{name}", response_model=Dataset, responses=error_responses(409))
+async def change(name: Name, changes: DatasetChanges, our: Our, asks: Asks) -> Values:
+    """Changes the given fields. Who keeps it may change what is said about it; admins also where
+    it is.
+    """
+    return _view(await our.datasets.change(asks, name, Words(**changes.model_dump())))
+
+
+@router.delete("/{name}", response_model=Dataset)
+async def remove(name: Name, our: Our, asks: Asks) -> Values:
+    """Removes a dataset from the catalogue, or takes back a proposal. Its files are kept."""
+    return _view(await our.datasets.remove(asks, name))
+
+
+@router.post("/{name}/accept", response_model=Dataset, responses=error_responses(409))
+async def accept(name: Name, our: Our, asks: Asks) -> Values:
+    """Accepts a proposal. For admins."""
+    return _view(await our.datasets.decide(asks, name, "ready"))
+
+
+@router.post("/{name}/reject", response_model=Dataset, responses=error_responses(409))
+async def reject(name: Name, rejection: Rejection, our: Our, asks: Asks) -> Values:
+    """Rejects a proposal; its proposer sees the reason. For admins."""
+    return _view(await our.datasets.decide(asks, name, "rejected", rejection.reason))
+
+
+@router.post("/{name}/measure", response_model=Dataset, responses=error_responses(409))
+async def measure(name: Name, our: Our, asks: Asks) -> Values:
+    """Counts its files and bytes, in the background. For admins and who keeps it."""
+    return _view(await our.datasets.measure(asks, name))
+
+
+@router.post("/{name}/stage", response_model=Dataset, responses=error_responses(409))
+async def stage(name: Name, staging: Staging, our: Our, asks: Asks) -> Values:
+    """Copies it to the fast volumes of nodes, in the background. For admins.
+
+    Jobs that ask for it are then placed there first.
+    """
+    return _view(await our.datasets.stage(asks, name, staging.nodes))
+
+
+@router.delete("/{name}/stage", response_model=Dataset)
+async def unstage(name: Name, our: Our, asks: Asks) -> Values:
+    """Removes its copies from fast volumes. For admins."""
+    return _view(await our.datasets.unstage(asks, name))
+
+
+def _view(found: Found) -> Values:
+    row = found.row
+    return {
+        "name": row.name,
+        "path": f"/gdata/{row.name}",
+        "state": row.state,
+        "volume": row.volume,
+        "folder": row.folder,
+        "everywhere": row.everywhere,
+        "title": row.title,
+        "licence": row.licence,
+        "how": row.how,
+        "keeper": row.keeper,
+        "bytes": row.bytes,
+        "files": row.files,
+        "fingerprint": row.fingerprint,
+        "measured_at": row.measured_at,
+        "measuring": found.measuring,
+        "nodes": list(found.nodes),
+        "copies": [
+            {
+                "node": copy.node,
+                "volume": copy.volume,
+                "state": copy.state,
+                "done": copy.bytes,
+                "total": row.bytes,
+                "used_at": copy.used_at,
+                "detail_en": copy.detail_en,
+                "detail_zh": copy.detail_zh,
+            }
+            for copy in found.copies
+        ],
+        "proposed_by": row.proposed_by,
+        "created_at": row.created_at,
+        "decided_by": row.decided_by,
+        "reason": row.reason,
+        "usable": found.usable,
+        **found.warning.values("warning"),
+    }

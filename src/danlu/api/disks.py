@@ -100,16 +100,15 @@ class CleanRequest(BaseModel):
 
 @router.get("", response_model=DiskReport)
 async def report(our: Our, asks: Asks) -> Values:
-    """Returns what the caller's folders take; for admins also how full every disk is, and what
-    takes the room.
-    """
+    """Returns what the caller's folders take; for admins also every disk and who uses it."""
     return _report(await our.disks.report(asks))
 
 
 @router.post("/clean", response_model=Cleaning)
 async def clean(order: CleanRequest, our: Our, asks: Asks) -> Values:
-    """Removes what can be had again, by the rules in danlu.toml; a dry run only lists it. For
-    admins.
+    """Removes what can be had again, by the rules in danlu.toml; a dry run only lists it.
+
+    For admins.
     """
     return _cleaning(await our.disks.clean(asks, order.dry_run, order.rules))
 

@@ -10,6 +10,48 @@ DATA: dict[str, tuple[str, str]] = {
         "preferred",
         "任务读取的数据集，位于 /gdata/名称；可重复；优先使用有高速副本的节点",
     ),
+    "cmd.dataset": (
+        "List datasets, propose one; for admins: accept, measure, copy to fast volumes",
+        "列出、提议数据集；管理员可接受、统计、复制到高速存储卷",
+    ),
+    "about.dataset": (
+        "Tasks read a dataset at /gdata/NAME, and cannot change it. It is a folder of a volume, "
+        "and whoever may use the volume may read it. Anybody may propose one; an admin accepts "
+        "it.\n"
+        "  danlu dataset list\n"
+        "  danlu run --dataset imagenet -- python train.py\n"
+        "  danlu dataset propose coco --volume nas --folder sets/coco --licence 'CC BY 4.0' --how "
+        "'COCO API'\n"
+        "  danlu dataset accept coco\n"
+        "  danlu dataset stage imagenet\n"
+        "stage copies it to the fast volume (--tier fast) of every node, or of --node; jobs that "
+        "ask for it are placed there first. Copies that were not used for longest make room for "
+        "others.",
+        "任务在 /gdata/名称 处只读地读取数据集。数据集是存储卷中的一个目录，可以使用该存储卷的人"
+        "都能读取。任何人都可以提议，由管理员接受。\n"
+        "  danlu dataset list\n"
+        "  danlu run --dataset imagenet -- python train.py\n"
+        "  danlu dataset propose coco --volume nas --folder sets/coco --licence 'CC BY 4.0' --how "
+        "'COCO API'\n"
+        "  danlu dataset accept coco\n"
+        "  danlu dataset stage imagenet\n"
+        "stage 把它复制到每个节点（或 --node 指定的节点）的高速存储卷（--tier fast）；要求它的任务"
+        "优先安排到那里。空间不足时，最久未使用的副本让位。",
+    ),
+    "opt.dataset.volume": ("the volume it is in (default gdata)", "所在的存储卷（默认 gdata）"),
+    "opt.folder": (
+        "its folder in the volume (default: its name)",
+        "存储卷中的目录（默认与名称相同）",
+    ),
+    "opt.title": ("a title", "标题"),
+    "opt.licence": ("under which terms it may be used", "使用许可"),
+    "opt.how": ("how to read it", "如何读取"),
+    "opt.keeper": ("who keeps it (default: you)", "维护者（默认是你）"),
+    "opt.dataset.everywhere": ("seen by every task (default)", "每个任务都能看到（默认）"),
+    "opt.dataset.on-request": ("seen only by jobs that ask for it", "只有要求它的任务能看到"),
+    "opt.dataset.node": ("copy it to this node only (repeatable)", "只复制到此节点；可重复"),
+    "opt.dataset.reason": ("why it is rejected; its proposer sees it", "拒绝的原因，提议者可见"),
+    "opt.dataset.wait": ("wait until it is counted or copied", "等待统计或复制完成"),
     "cmd.disk": (
         "Show how full the disks are and who uses what; clean them",
         "查看磁盘用量和占用者；清理磁盘",

@@ -27,6 +27,7 @@ from danlu.control.workers import Workers
 from danlu.engines.api import Engine
 from danlu.files.bundles.stores import BundleStores
 from danlu.files.counting import Counting
+from danlu.files.datasets import Datasets
 from danlu.files.folders import Folders
 from danlu.files.volumes import Volumes
 from danlu.metrics.archive import Archive
@@ -57,6 +58,7 @@ class Context:
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     deposed: asyncio.Event = field(default_factory=asyncio.Event)
     on_started: Callable[[LiveJob], None] = lambda job: None
+    on_data_changed: Callable[[], None] = lambda: None  # jobs may fit elsewhere
     disks: DiskWatch = field(init=False)
     identities: Identities = field(init=False)
     presence: Presence = field(default_factory=Presence)
@@ -65,6 +67,7 @@ class Context:
     rulebook: Rulebook = field(init=False)
     volumes: Volumes = field(init=False)
     folders: Folders = field(init=False)
+    datasets: Datasets = field(init=False)
     bundles: BundleStores = field(init=False)
     counting: Counting = field(default_factory=Counting)
     image_uses: dict[tuple[str, str], float] = field(default_factory=dict)  # as last noted
@@ -76,6 +79,7 @@ class Context:
         self.identities = Identities(self.store, self.settings.uids)
         self.rulebook = Rulebook(self.settings.policy, self.settings.quotas)
         self.volumes = Volumes(self.settings.files)
+        self.datasets = Datasets(self.volumes)
         self.folders = Folders(self.settings.files, self.volumes, self.settings.uids)
         self.bundles = BundleStores(self.settings.files, self.settings.uids)
         archive = Archive(self.settings.files.metrics, self.settings.metrics_size)

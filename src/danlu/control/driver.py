@@ -15,7 +15,13 @@ from typing import Any
 from danlu.control import records
 from danlu.control.backoff import Backoff
 from danlu.control.context import Context, log, now
-from danlu.control.launches import launch_of, missing_volumes, role_of, secret_names
+from danlu.control.launches import (
+    launch_of,
+    missing_volumes,
+    role_of,
+    secret_names,
+    without_missing_datasets,
+)
 from danlu.control.life import Stage, stage_of, state_of
 from danlu.control.live_job import LiveJob
 from danlu.control.masking import mask_of
@@ -126,10 +132,18 @@ async def _launch(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcom
             engine = context.engine_of(job)
             places = engine.placer is Placer.ENGINE
             launch = launch_of(
-                job, attempt, context.settings, context.volumes, person, values, places
+                job,
+                attempt,
+                context.settings,
+                context.volumes,
+                person,
+                values,
+                places,
+                context.datasets,
             )
             # Attempts placed by a previous leader are launched by the current one.
             launch = replace(launch, epoch=context.epoch)
+            launch = await without_missing_datasets(engine, launch, job.spec.datasets)
             gone = await missing_volumes(engine, launch)
             if gone:
                 return Outcome(Reason.VOLUME_MISSING, {"detail": ", ".join(gone)})

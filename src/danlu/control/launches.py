@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from danlu.access.identities import Person, umask_of
 from danlu.control.live_job import LiveJob
 from danlu.control.settings import Settings
 from danlu.control.steps import command_of, needed
 from danlu.engines.api import Engine, HostMount, Launch, Origin, TaskLaunch
+from danlu.files.datasets import PREFIX, Datasets
 from danlu.files.volumes import Volumes
 from danlu.spec.job import JobSpec, Role, RunAs, Search, Variables
 from danlu.spec.search import flat, point
@@ -28,6 +30,7 @@ def launch_of(
     person: Person,
     secrets: Mapping[str, str],
     places_itself: bool = False,
+    datasets: Datasets | None = None,
 ) -> Launch:
     """Raises Refused if the owner has lost access to a volume.
 
@@ -40,6 +43,10 @@ def launch_of(
         key = (role.name, nodes[task])
         if key not in found:
             found[key] = volumes.mounts(role, person, nodes[task])
+            if datasets is not None and not job.spec.login:
+                found[key] += tuple(
+                    _new(datasets.mounts(job.spec, person, nodes[task]), found[key])
+                )
         return found[key]
 
     return Launch(
@@ -51,6 +58,12 @@ def launch_of(
         places=None if places_itself else attempt.places,
         installation=attempt.installation,
     )
+
+
+def _new(mounts: Iterable[HostMount], own: tuple[HostMount, ...]) -> Iterator[HostMount]:
+    """What the job mounts itself wins."""
+    taken = {mount.target for mount in own}
+    return (mount for mount in mounts if mount.target not in taken)
 
 
 def task_launches(
@@ -136,6 +149,26 @@ def trial_variables(search: Search, number: int) -> dict[str, str]:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
         found[f"HP_{plain}"] = value if isinstance(value, str) else json.dumps(value)
     return found
+
+
+async def without_missing_datasets(engine: Engine, launch: Launch, asked: Iterable[str]) -> Launch:
+    """A dataset that everybody sees, and that is gone, is no reason not to start."""
+    wanted = {f"{PREFIX}{name}" for name in asked}
+    extra: dict[str, set[str]] = {}
+    for task, place in zip(launch.tasks, launch.places or (), strict=False):
+        for mount in task.mounts:
+            if mount.name.startswith(PREFIX) and mount.name not in wanted:
+                extra.setdefault(place.node, set()).add(mount.source)
+    gone: set[str] = set()
+    for node, folders in extra.items():
+        gone.update(await engine.missing_folders(node, tuple(folders)))
+    if not gone:
+        return launch
+    tasks = (
+        replace(task, mounts=tuple(mount for mount in task.mounts if mount.source not in gone))
+        for task in launch.tasks
+    )
+    return replace(launch, tasks=tuple(tasks))
 
 
 async def missing_volumes(engine: Engine, launch: Launch) -> list[str]:

@@ -20,6 +20,7 @@ from danlu.control.bundles import bring
 from danlu.control.context import Context, log, now
 from danlu.control.live_job import LiveJob
 from danlu.control.outcome import Outcome
+from danlu.control.staging import note_reading
 from danlu.control.words import pull_words, tools_words
 from danlu.engines.api import (
     ImageProgress,
@@ -51,6 +52,8 @@ async def prepare(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcom
             refusal = await bring(context, job, attempt)
             if refusal is not None or attempt.stop is not None:
                 return refusal
+        if job.spec.datasets:
+            await note_reading(context, job, attempt)
         if isinstance(engine, Images):
             for node, image in _images(job, attempt):
                 refusal = await _have(context, engine, job, attempt, node, image)

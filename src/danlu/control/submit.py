@@ -323,10 +323,12 @@ class Submitter:
             raise spec_error(findings)
 
     def _shapes(self, spec: JobSpec) -> tuple[TaskShape, ...]:
-        return shapes_of(spec, self._controller.context.volumes.limited)
+        context = self._controller.context
+        return shapes_of(spec, context.volumes.limited, context.datasets)
 
     async def _volumes(self, spec: JobSpec, owner: str) -> list[Finding]:
-        if not any(role.mounts or role.workdir for role in spec.roles):
+        asked = any(role.mounts or role.workdir for role in spec.roles)
+        if not asked and not spec.datasets:
             return []
         context = self._controller.context
         person = context.identities.remembered(owner) or await context.identities.person(owner)
@@ -343,6 +345,7 @@ class Submitter:
             if context.volumes.hides(role, person)
         ]
         nodes = [node.name for node in context.ledger.nodes()]
+        findings += context.datasets.findings(spec, person)
         return findings + context.volumes.findings(spec, person, nodes)
 
     async def _secrets(self, spec: JobSpec, owner: str, brought: Collection[str]) -> list[Finding]:

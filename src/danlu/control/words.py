@@ -128,6 +128,10 @@ def tools_words(progress: ToolsProgress) -> Text:
     )
 
 
+def _reads(event: EventRow, data: dict[str, Any]) -> Text:
+    return Text(f"Reads {data['en']}", f"读取 {data['zh']}")
+
+
 def _brought(event: EventRow, data: dict[str, Any]) -> Text:
     folder, size = f"/userhome/{data['folder']}", format_size(data["bytes"])
     return Text(
@@ -302,6 +306,7 @@ _WORDS = {
     "making_tools": _making_tools,
     "made_tools": _made_tools,
     "brought": _brought,
+    "reads": _reads,
     "stop_requested": _stop_requested,
     "edited": _edited,
     "requeued": _requeued,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from danlu.sdk.calls import BASE, as_json
-from danlu.sdk.data import bundle_path
+from danlu.sdk.data import bundle_path, dataset_path
 from danlu.sdk.fastjson import dumps
+from danlu.sdk.wire import segment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,62 @@ class AsyncData:
     async def forget_bundle(self, id: str) -> model.BundleView:
         """Jobs that ended cannot be run again with it."""
         answer: model.BundleView = await self._do("DELETE", bundle_path(id))
+        return answer
+
+    async def datasets(self) -> list[model.Dataset]:
+        """Those you may read, and your proposals; admins see all."""
+        answer: list[model.Dataset] = (await self._do("GET", "/datasets"))["datasets"]
+        return answer
+
+    async def dataset(self, name: str) -> model.Dataset:
+        answer: model.Dataset = await self._do("GET", dataset_path(name))
+        return answer
+
+    async def add_dataset(self, name: str, **values: Any) -> model.Dataset:
+        """`values`: volume, folder, title, licence, how, ... as in the API. A proposal, unless by
+        an admin.
+        """
+        answer: model.Dataset = await self._do("POST", "/datasets", {"name": name, **values}, False)
+        return answer
+
+    async def change_dataset(self, name: str, **changes: Any) -> model.Dataset:
+        answer: model.Dataset = await self._do("PATCH", dataset_path(name), changes)
+        return answer
+
+    async def remove_dataset(self, name: str) -> model.Dataset:
+        """Its files are kept."""
+        answer: model.Dataset = await self._do("DELETE", dataset_path(name), None, False)
+        return answer
+
+    async def accept_dataset(self, name: str) -> model.Dataset:
+        answer: model.Dataset = await self._do("POST", f"{dataset_path(name)}/accept", {})
+        return answer
+
+    async def reject_dataset(self, name: str, reason: str = "") -> model.Dataset:
+        path = f"{dataset_path(name)}/reject"
+        answer: model.Dataset = await self._do("POST", path, {"reason": reason})
+        return answer
+
+    async def measure_dataset(self, name: str) -> model.Dataset:
+        """Counts in the background: `measuring` says whether it still does."""
+        answer: model.Dataset = await self._do("POST", f"{dataset_path(name)}/measure", {})
+        return answer
+
+    async def stage_dataset(self, name: str, nodes: list[str] | None = None) -> model.Dataset:
+        """Copies it to the fast volumes of these nodes, or of all, in the background."""
+        path = f"{dataset_path(name)}/stage"
+        answer: model.Dataset = await self._do("POST", path, {"nodes": nodes or []})
+        return answer
+
+    async def unstage_dataset(self, name: str) -> model.Dataset:
+        """Removes the copies on fast volumes."""
+        answer: model.Dataset = await self._do("DELETE", f"{dataset_path(name)}/stage", None, False)
+        return answer
+
+    async def measure_volume(self, name: str) -> model.Volume:
+        """How fast it is; takes some seconds."""
+        path = f"{BASE}/volumes/{segment(name)}/measure"
+        answer: model.Volume = as_json(await self._calls._ask("POST", path, b"{}", timeout=120))
         return answer
 
     async def disks(self) -> model.DiskReport:

@@ -43,6 +43,64 @@ class Data:
         answer: model.BundleView = self._do("DELETE", bundle_path(id))
         return answer
 
+    # Datasets
+
+    def datasets(self) -> list[model.Dataset]:
+        """Those you may read, and your proposals; admins see all."""
+        answer: list[model.Dataset] = self._do("GET", "/datasets")["datasets"]
+        return answer
+
+    def dataset(self, name: str) -> model.Dataset:
+        answer: model.Dataset = self._do("GET", dataset_path(name))
+        return answer
+
+    def add_dataset(self, name: str, **values: Any) -> model.Dataset:
+        """`values`: volume, folder, title, licence, how, ... as in the API. A proposal, unless by
+        an admin.
+        """
+        answer: model.Dataset = self._do("POST", "/datasets", {"name": name, **values}, False)
+        return answer
+
+    def change_dataset(self, name: str, **changes: Any) -> model.Dataset:
+        answer: model.Dataset = self._do("PATCH", dataset_path(name), changes)
+        return answer
+
+    def remove_dataset(self, name: str) -> model.Dataset:
+        """Its files are kept."""
+        answer: model.Dataset = self._do("DELETE", dataset_path(name), None, False)
+        return answer
+
+    def accept_dataset(self, name: str) -> model.Dataset:
+        answer: model.Dataset = self._do("POST", f"{dataset_path(name)}/accept", {})
+        return answer
+
+    def reject_dataset(self, name: str, reason: str = "") -> model.Dataset:
+        path = f"{dataset_path(name)}/reject"
+        answer: model.Dataset = self._do("POST", path, {"reason": reason})
+        return answer
+
+    def measure_dataset(self, name: str) -> model.Dataset:
+        """Counts in the background: `measuring` says whether it still does."""
+        answer: model.Dataset = self._do("POST", f"{dataset_path(name)}/measure", {})
+        return answer
+
+    def stage_dataset(self, name: str, nodes: list[str] | None = None) -> model.Dataset:
+        """Copies it to the fast volumes of these nodes, or of all, in the background."""
+        path = f"{dataset_path(name)}/stage"
+        answer: model.Dataset = self._do("POST", path, {"nodes": nodes or []})
+        return answer
+
+    def unstage_dataset(self, name: str) -> model.Dataset:
+        """Removes the copies on fast volumes."""
+        answer: model.Dataset = self._do("DELETE", f"{dataset_path(name)}/stage", None, False)
+        return answer
+
+    def measure_volume(self, name: str) -> model.Volume:
+        """How fast it is; takes some seconds."""
+        path = f"{BASE}/volumes/{segment(name)}/measure"
+        answer: model.Volume = as_json(self._calls._ask("POST", path, b"{}", timeout=120))
+        return answer
+
     # Disks
 
     def disks(self) -> model.DiskReport:
@@ -67,3 +125,7 @@ class Data:
 
 def bundle_path(id: str) -> str:
     return f"/bundles/{segment(id)}"
+
+
+def dataset_path(name: str) -> str:
+    return f"/datasets/{segment(name)}"

@@ -138,9 +138,53 @@ class ConvertedJob(TypedDict, total=False):
     yaml: str
 
 
+class Copy(TypedDict, total=False):
+    """A copy on the fast volume of a node."""
+
+    node: str
+    volume: str
+    state: str
+    done: int
+    total: int | None
+    used_at: float | None
+    detail_en: str
+    detail_zh: str
+
+
 class CreatedEnvironment(TypedDict, total=False):
     environment: EnvironmentView | None
     preview: Preview | None
+
+
+class Dataset(TypedDict, total=False):
+    name: str
+    path: str
+    state: str
+    volume: str
+    folder: str
+    everywhere: bool
+    title: str
+    licence: str
+    how: str
+    keeper: str
+    bytes: int | None
+    files: int | None
+    fingerprint: str
+    measured_at: float | None
+    measuring: bool
+    nodes: list[str]
+    copies: list[Copy]
+    proposed_by: str
+    created_at: float
+    decided_by: str
+    reason: str
+    usable: bool
+    warning_en: str
+    warning_zh: str
+
+
+class DatasetList(TypedDict, total=False):
+    datasets: list[Dataset]
 
 
 class Disk(TypedDict, total=False):
@@ -872,6 +916,9 @@ class Volume(TypedDict, total=False):
     users: list[str] | None
     warning_en: str
     warning_zh: str
+    read_speed: float | None
+    write_speed: float | None
+    measured_at: float | None
 
 
 class VolumeList(TypedDict, total=False):

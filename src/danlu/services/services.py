@@ -32,6 +32,7 @@ from danlu.services.backup import Backup
 from danlu.services.board import Board
 from danlu.services.bundles import Bundles
 from danlu.services.cluster import Cluster
+from danlu.services.datasets import DatasetCatalogue
 from danlu.services.disks import Disks
 from danlu.services.doors import Doors
 from danlu.services.environments import Environments
@@ -81,6 +82,7 @@ class Services:
     secrets: Secrets
     volumes: Catalogue
     bundles: Bundles
+    datasets: DatasetCatalogue
     disks: Disks
     cluster: Cluster
     board: Board
@@ -136,6 +138,7 @@ def services(
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),
         bundles=Bundles(context),
+        datasets=DatasetCatalogue(controller),
         disks=Disks(controller),
         cluster=cluster,
         board=Board(controller, names),

@@ -303,3 +303,14 @@ class SizeRow:
     bytes: int
     files: int
     counted_at: float
+
+
+@dataclass(slots=True)
+class SpeedRow:
+    """How fast a volume was, in bytes per second."""
+
+    volume: str
+    read: float | None
+    write: float | None
+    detail: str
+    measured_at: float
