@@ -12,8 +12,9 @@ from danlu.access.identities import Person, umask_of
 from danlu.control.live_job import LiveJob
 from danlu.control.settings import Settings
 from danlu.control.steps import command_of, needed
-from danlu.engines.api import Engine, HostMount, Launch, Origin, TaskLaunch
+from danlu.engines.api import MIRRORS, Engine, HostMount, Launch, Origin, TaskLaunch
 from danlu.files.datasets import PREFIX, Datasets
+from danlu.files.mirrors import mirror_mounts
 from danlu.files.volumes import Volumes
 from danlu.spec.job import JobSpec, Role, RunAs, Search, Variables
 from danlu.spec.search import flat, point
@@ -49,12 +50,15 @@ def launch_of(
                 )
         return found[key]
 
+    def with_mirrors(role: Role, task: int) -> tuple[HostMount, ...]:
+        return mounts(role, task) + mirror_mounts(settings.files.data, settings.mirrors)
+
     return Launch(
         attempt_id=attempt.id,
         job_id=job.id,
         epoch=attempt.epoch,
         identity=person.identity(job.row.group, umask_of(settings.uids, person)),
-        tasks=task_launches(job, settings, secrets, attempt.number, mounts),
+        tasks=task_launches(job, settings, secrets, attempt.number, with_mirrors),
         places=None if places_itself else attempt.places,
         installation=attempt.installation,
     )
@@ -81,6 +85,8 @@ def task_launches(
         "DANLU_USER": job.row.owner,
         "DANLU_ATTEMPT": str(attempt),
     }
+    if settings.mirrors.apt:
+        common["DANLU_APT_MIRROR"] = settings.mirrors.apt
     if job.row.array_index is not None and spec.array is not None:
         common["DANLU_ARRAY_INDEX"] = str(job.row.array_index)
         common["DANLU_ARRAY_SIZE"] = str(len(spec.array.indexes))
@@ -176,7 +182,7 @@ async def missing_volumes(engine: Engine, launch: Launch) -> list[str]:
     wanted: dict[str, dict[str, str]] = {}  # node -> folder -> volume
     for task, place in zip(launch.tasks, launch.places or (), strict=False):
         folders = wanted.setdefault(place.node, {})
-        folders.update((mount.source, mount.name) for mount in task.mounts)
+        folders.update((mount.source, mount.name) for mount in task.mounts if mount.name != MIRRORS)
     found: set[str] = set()
     for node, folders in wanted.items():
         gone = await engine.missing_folders(node, tuple(folders))

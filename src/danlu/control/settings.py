@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from danlu.access.identities import Uids
-from danlu.files.settings import FileSettings
+from danlu.files.settings import FileSettings, Mirrors
 from danlu.metrics.archive import LARGEST
 from danlu.sched.api import Policy, Quotas
 from danlu.spec.defaults import Defaults
@@ -57,19 +57,6 @@ class DiskSettings:
     images: float = 14 * 86400.0  # seconds an image is kept after its last use
     logs: float = 0.0  # seconds a log is kept after its job ended; 0: for good
     count_every: float = 86400.0  # seconds between two counts of what homes hold
-
-
-@dataclass(frozen=True, slots=True)
-class Mirrors:
-    """Where tasks get packages from; empty: from where their image says."""
-
-    pip: str = ""
-    pip_extra: tuple[str, ...] = ()
-    conda: str = ""
-    apt: str = ""
-
-    def __bool__(self) -> bool:
-        return bool(self.pip or self.pip_extra or self.conda or self.apt)
 
 
 @dataclass(frozen=True, slots=True)

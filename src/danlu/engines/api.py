@@ -66,6 +66,10 @@ class HostMount:
     read_only: bool = False
 
 
+MIRRORS = "danlu mirrors"
+"""The name of a mount with settings for pip and others; its folder belongs in XDG_CONFIG_DIRS."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """What another platform's environment variables are derived from, besides the gang."""

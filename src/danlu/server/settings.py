@@ -21,10 +21,9 @@ from danlu.control.settings import (
     IdleSettings,
     Limits,
     Login,
-    Mirrors,
 )
 from danlu.engines.local.config import NodeConfig, machine_cpus, machine_memory
-from danlu.files.settings import VolumeConfig
+from danlu.files.settings import Mirrors, VolumeConfig
 from danlu.metrics.archive import LARGEST, SMALLEST
 from danlu.sched.api import Policy, Quotas
 from danlu.server.engine_tables import EngineTables

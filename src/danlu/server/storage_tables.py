@@ -19,7 +19,8 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
 
-from danlu.control.settings import CarrySettings, DiskSettings, Mirrors
+from danlu.control.settings import CarrySettings, DiskSettings
+from danlu.files.settings import Mirrors
 from danlu.server.values import Values
 from danlu.spec.text import Text
 from danlu.spec.units import parse_duration, parse_size
