@@ -16,6 +16,7 @@ from danlu.cli.help import markdown
 from danlu.sdk import errors
 from danlu.sdk.aio import AsyncClient
 from danlu.sdk.client import Client
+from danlu.sdk.data import Data
 from danlu.sdk.environments import Environments
 from danlu.sdk.files import Files
 from danlu.sdk.images import Images
@@ -115,6 +116,8 @@ def _sdk() -> str:
     parts = [MADE, part("sdk-head"), *_methods(Client)]
     parts.append("\n## Methods of client.people\n")
     parts += _methods(People)
+    parts.append("\n## Methods of client.data\n")
+    parts += _methods(Data)
     parts.append("\n## Methods of client.environments\n")
     parts += _methods(Environments)
     parts.append("\n## Methods of client.images\n")

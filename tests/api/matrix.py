@@ -223,6 +223,46 @@ ROUTES: dict[str, Row] = {
     "POST /danlu/v1/files/uploads": Row(UPLOADS),
     "PATCH /danlu/v1/files/uploads/{id}": Row(UPLOADS, names={"id": "upload"}),
     "DELETE /danlu/v1/files/uploads/{id}": Row(UPLOADS, names={"id": "upload"}),
+    # Bundles are one's own: nobody has another's by its id.
+    "GET /danlu/v1/bundles": Row(SIGNED_IN),
+    "POST /danlu/v1/bundles": Row("401 422 422 422 422 401 403", {"not": "a list"}),
+    "PUT /danlu/v1/bundles/{id}/contents": Row(
+        "401 404 200 404 404 401 403", names={"id": "bundle"}
+    ),
+    "DELETE /danlu/v1/bundles/{id}": Row("401 404 200 404 404 401 403", names={"id": "bundle"}),
+    # Datasets: one the member proposed, on a volume of their group. Only admins decide.
+    "GET /danlu/v1/datasets": Row(SIGNED_IN),
+    "POST /danlu/v1/datasets": Row(
+        MAKES, {"volume": "gdata", "folder": ""}, names={"name": "fresh"}
+    ),
+    "GET /danlu/v1/datasets/{name}": Row("401 404 200 404 200 401 200", names={"name": "dataset"}),
+    "PATCH /danlu/v1/datasets/{name}": Row(
+        "401 404 200 404 200 401 403", {"title": "x"}, names={"name": "dataset"}
+    ),
+    "DELETE /danlu/v1/datasets/{name}": Row(
+        "401 404 200 404 200 401 403", names={"name": "dataset"}
+    ),
+    "POST /danlu/v1/datasets/{name}/accept": Row(
+        "401 404 403 404 200 401 403", names={"name": "dataset"}
+    ),
+    "POST /danlu/v1/datasets/{name}/reject": Row(
+        "401 404 403 404 200 401 403", {"reason": "x"}, names={"name": "dataset"}
+    ),
+    "POST /danlu/v1/datasets/{name}/measure": Row(
+        "401 404 409 404 409 401 403", names={"name": "dataset"}
+    ),
+    "POST /danlu/v1/datasets/{name}/stage": Row(
+        "401 404 403 404 409 401 403", {}, names={"name": "dataset"}
+    ),
+    "DELETE /danlu/v1/datasets/{name}/stage": Row(
+        "401 404 403 404 200 401 403", names={"name": "dataset"}
+    ),
+    "POST /danlu/v1/volumes/{name}/measure": Row(
+        "401 404 403 403 200 401 403", names={"name": "volume"}
+    ),
+    # Disks: everybody sees what their own folders take; the rest is for admins.
+    "GET /danlu/v1/disks": Row(SIGNED_IN),
+    "POST /danlu/v1/disks/clean": Row(ADMIN_ONLY, {"dry_run": True}),
     # The place itself. Who holds which GPU is for all to see.
     "GET /danlu/v1/nodes": Row(SIGNED_IN),
     "GET /danlu/v1/gpus": Row(SIGNED_IN),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
@@ -98,6 +99,8 @@ class AccessHarness:
             "hidden": self._secret,
             "volume": self._volume,
             "image": self._image,
+            "bundle": self._bundle,
+            "dataset": self._dataset,
             "nothing": lambda: "",
             "node": lambda: "n1",
             "queue": self._queue,
@@ -203,6 +206,17 @@ class AccessHarness:
     def _operation(self) -> str:
         order = {"paths": ["/userhome/nothing"]}
         return str(self._acting().do("POST", "/files/delete", order)["id"])
+
+    def _dataset(self) -> str:
+        name = self.people_harness.name("d")
+        order = {"name": name, "volume": "gdata", "folder": ""}
+        self._acting().do("POST", "/datasets", order)
+        return name
+
+    def _bundle(self) -> str:
+        packed = zlib.compress(json.dumps([["d", self.people_harness.name(), 0o755]]).encode())
+        url = f"{self.harness.server.url}/danlu/v1/bundles"
+        return str(self._acting().http.post(url, content=packed).json()["id"])
 
     def _secret(self) -> str:
         self._acting().do("PUT", "/secrets/hidden", {"value": "x"})

@@ -147,6 +147,31 @@ WORDS: dict[str, Text] = {
         "{actor} had unused images collected", "{actor} 清理了镜像仓库中不再使用的内容"
     ),
     "image.deleted": Text("{actor} deleted the image {thing}", "{actor} 删除了镜像 {thing}"),
+    "dataset.added": Text("{actor} added the dataset {thing}", "{actor} 添加了数据集 {thing}"),
+    "dataset.proposed": Text(
+        "{actor} proposed the dataset {thing}", "{actor} 提议了数据集 {thing}"
+    ),
+    "dataset.accepted": Text(
+        "{actor} accepted the dataset {thing}", "{actor} 接受了数据集 {thing}"
+    ),
+    "dataset.rejected": Text(
+        "{actor} rejected the dataset {thing}", "{actor} 拒绝了数据集 {thing}"
+    ),
+    "dataset.changed": Text("{actor} changed the dataset {thing}", "{actor} 修改了数据集 {thing}"),
+    "dataset.removed": Text("{actor} removed the dataset {thing}", "{actor} 移除了数据集 {thing}"),
+    "dataset.staged": Text(
+        "{actor} had the dataset {thing} copied to fast volumes",
+        "{actor} 把数据集 {thing} 复制到高速存储卷",
+    ),
+    "dataset.unstaged": Text(
+        "{actor} removed the fast copies of the dataset {thing}",
+        "{actor} 删除了数据集 {thing} 的高速副本",
+    ),
+    "volume.measured": Text("{actor} measured the volume {thing}", "{actor} 测量了存储卷 {thing}"),
+    "disk.filling": Text(
+        "The disk of {thing} is {percent} % full", "{thing} 所在磁盘已用 {percent}%"
+    ),
+    "disk.cleaned": Text("{actor} cleaned disks", "{actor} 清理了磁盘"),
     "volume.added": Text("{actor} declared the volume {thing}", "{actor} 声明了存储卷 {thing}"),
     "volume.changed": Text("{actor} changed the volume {thing}", "{actor} 修改了存储卷 {thing}"),
     "volume.removed": Text("{actor} removed the volume {thing}", "{actor} 删除了存储卷 {thing}"),

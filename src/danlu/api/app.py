@@ -51,6 +51,9 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 NO_NAMES = Hosts()
 
+# Bodies of these are passed on as they come, once the caller is known, and bounded there.
+_STREAMED = (f"{BASE}/bundles", f"{BASE}/files/uploads")
+
 # Loaded when first asked for: the first part of the path, and the module with all routes below it.
 LATER = {
     "environments": "environments",
@@ -66,6 +69,9 @@ LATER = {
     "registry": "registry",
     "files": "files file_transfers file_uploads",
     "images": "images",
+    "bundles": "bundles",
+    "datasets": "datasets",
+    "disks": "disks",
     "backup": "backup",
     "secrets": "secrets",
     "volumes": "volumes",
@@ -85,7 +91,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
     app.state.services = services
     app.state.hosts = hosts
     install(app)
-    app.add_middleware(Bounded)
+    app.add_middleware(Bounded, streamed=_STREAMED)
     app.add_middleware(Noticed, services=services)
     if demo:
         app.add_middleware(MarkedAsDemo)

@@ -8,24 +8,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from danlu.api.problems import answer, too_large
 from danlu.spec.read import LARGEST_FILE
 
-STREAMED = "/danlu/v1/files/uploads"
-"""Bodies of uploads go to a file piece by piece, once the caller is known."""
-
-
-def _is_upload(scope: Scope) -> bool:
-    path = str(scope["path"])
-    return path == STREAMED or path.startswith(f"{STREAMED}/")
-
 
 class Bounded:
     """Checks the declared size before reading, and the actual size while reading."""
 
-    def __init__(self, app: ASGIApp, most: int = LARGEST_FILE) -> None:
+    def __init__(
+        self, app: ASGIApp, most: int = LARGEST_FILE, streamed: tuple[str, ...] = ()
+    ) -> None:
         self._app = app
         self._most = most
+        self._streamed = streamed  # paths whose routes pass on a body as it comes, and bound it
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or _is_upload(scope):
+        if scope["type"] != "http" or (self._streamed and scope["path"].startswith(self._streamed)):
             await self._app(scope, receive, send)
             return
         told = next((value for name, value in scope["headers"] if name == b"content-length"), b"")

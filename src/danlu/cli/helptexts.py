@@ -1,6 +1,8 @@
 """Help texts: (en, zh). Loaded only when help is shown."""
 
+from danlu.cli.helptexts_data import DATA
 from danlu.cli.helptexts_environments import ENVIRONMENTS
+from danlu.cli.helptexts_files import FILES
 from danlu.cli.helptexts_images import IMAGES
 from danlu.cli.helptexts_live import LIVE
 from danlu.cli.helptexts_people import PEOPLE
@@ -466,4 +468,4 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.markdown": ("print all commands as Markdown", "以 Markdown 输出全部命令"),
 }
 
-HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS | SLURM | REGISTRY | IMAGES | FILES
+HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS | SLURM | REGISTRY | IMAGES | FILES | DATA

@@ -122,6 +122,9 @@ def _add_lists(job: dict[str, Any], args: Args) -> None:
     if secrets:
         pairs = (given.partition("=") for given in secrets)
         job["secrets"] = {variable: name or variable for variable, _, name in pairs}
+    datasets = [_text(given, "--dataset") for given in args.all("dataset")]
+    if datasets:
+        job["datasets"] = datasets
     mounts = [_text(given, "--mount") for given in args.all("mount")]
     if mounts:
         job["mounts"] = mounts
@@ -201,7 +204,7 @@ def add_command(job: dict[str, Any], args: Args) -> None:
 def workdir(args: Args) -> str | None:
     """The job's working directory: the current one by default ("-": the task's own)."""
     given = args.get("workdir")
-    if given == "-":
+    if given == "-" or (given is None and args.flag("carry")):
         return None
     if given is not None:
         return _text(os.path.normpath(os.path.join(_here(), given)), "--workdir")

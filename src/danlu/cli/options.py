@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class Option:
-    """One option of a command. Without a metavar it is a flag."""
+    """One option of a command. Without a metavar it is a flag; one in brackets may be left out."""
 
     __slots__ = ("long", "many", "metavar", "short", "words")
 
@@ -193,6 +193,9 @@ class _Parser:
         return 0
 
     def _take_value(self, option: Option, shown: str, after: list[str]) -> int:
+        if option.metavar.startswith("[") and not _is_value(after):
+            self.args.add(option.long, "")
+            return 0
         if not after:
             raise UsageError(
                 "usage.needs_value", self.command.name, option=shown, metavar=option.metavar
@@ -217,6 +220,14 @@ class _Parser:
                 "usage.unknown_option_near", self.command.name, option=shown, near=near
             )
         return UsageError("usage.unknown_option", self.command.name, option=shown)
+
+
+def _is_value(after: list[str]) -> bool:
+    """Whether the next word is the value of an option that needs none, rather than the command."""
+    if not after or after[0].startswith("-"):
+        return False
+    alone = len(after) > 1 and after[1].startswith("-")
+    return alone or "/" in after[0] or after[0] in (".", "..")
 
 
 def misused(args: Args) -> UsageError:

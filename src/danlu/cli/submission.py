@@ -62,7 +62,7 @@ def send(ask: Callable[[], Any], limit: float, repeatable: bool) -> Any:
 
 def submit_command(session: Session, args: Args, stdin: str | None = None) -> int:
     """Queues a job made from options alone."""
-    job = command_job(args)
+    job = command_job(args, session)
     if stdin is not None:
         job.setdefault("stdin", stdin)
     client = session.client
@@ -72,13 +72,17 @@ def submit_command(session: Session, args: Args, stdin: str | None = None) -> in
     return report(session, answer)
 
 
-def command_job(args: Args) -> dict[str, object]:
+def command_job(args: Args, session: Session) -> dict[str, object]:
     job = job_keys(args)
     add_command(job, args)
     folder = workdir(args)
     if folder is not None and "workdir" not in job:
         job["workdir"] = folder
     job.setdefault("id", uuid7())
+    if args.flag("carry"):
+        from danlu.cli.carrying import bring
+
+        job["bundle"] = bring(session, args)
     return job
 
 

@@ -627,6 +627,7 @@ class _Counted:
 
 def everything() -> dict[str, tuple[str, str]]:
     """Also looks in the tables of some commands, loaded only when needed."""
+    from danlu.cli.texts_data import DATA
     from danlu.cli.texts_environments import ENVIRONMENTS
     from danlu.cli.texts_files import FILES
     from danlu.cli.texts_images import IMAGES
@@ -636,7 +637,18 @@ def everything() -> dict[str, tuple[str, str]]:
     from danlu.cli.texts_registry import REGISTRY
     from danlu.cli.texts_scheduling import SCHEDULING
 
-    return TEXTS | PEOPLE | SCHEDULING | METRICS | LIVE | ENVIRONMENTS | IMAGES | REGISTRY | FILES
+    return (
+        TEXTS
+        | PEOPLE
+        | SCHEDULING
+        | METRICS
+        | LIVE
+        | ENVIRONMENTS
+        | IMAGES
+        | REGISTRY
+        | FILES
+        | DATA
+    )
 
 
 def pick(source: Any, name: str) -> Any:

@@ -27,6 +27,9 @@ from danlu.control.settings import Settings
 from danlu.control.shares import Shares
 from danlu.control.workers import Workers
 from danlu.engines.api import Engine
+from danlu.files.bundles.stores import BundleStores
+from danlu.files.counting import Counting
+from danlu.files.datasets import Datasets
 from danlu.files.folders import Folders
 from danlu.files.volumes import Volumes
 from danlu.metrics.archive import Archive
@@ -57,6 +60,7 @@ class Context:
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     deposed: asyncio.Event = field(default_factory=asyncio.Event)
     on_started: Callable[[LiveJob], None] = lambda job: None
+    on_data_changed: Callable[[], None] = lambda: None  # jobs may fit elsewhere
     disks: DiskWatch = field(init=False)
     identities: Identities = field(init=False)
     presence: Presence = field(default_factory=Presence)
@@ -68,6 +72,10 @@ class Context:
     rulebook: Rulebook = field(init=False)
     volumes: Volumes = field(init=False)
     folders: Folders = field(init=False)
+    datasets: Datasets = field(init=False)
+    bundles: BundleStores = field(init=False)
+    counting: Counting = field(default_factory=Counting)
+    image_uses: dict[tuple[str, str], float] = field(default_factory=dict)  # as last noted
     sampler: Sampler = field(init=False)
     metrics: Reader = field(init=False)
 
@@ -76,7 +84,9 @@ class Context:
         self.identities = Identities(self.store, self.settings.uids)
         self.rulebook = Rulebook(self.settings.policy, self.settings.quotas)
         self.volumes = Volumes(self.settings.files)
+        self.datasets = Datasets(self.volumes)
         self.folders = Folders(self.settings.files, self.volumes, self.settings.uids)
+        self.bundles = BundleStores(self.settings.files, self.settings.uids)
         archive = Archive(self.settings.files.metrics, self.settings.metrics_size)
         self.sampler = Sampler(self.engines.there, archive, self.settings.sample_every)
         self.metrics = Reader(archive)

@@ -16,8 +16,12 @@ from typing import Any
 from danlu.control import records
 from danlu.control.attempts import Attempts, Write
 from danlu.control.background import Background
+from danlu.control.bundles import BundleCare
 from danlu.control.context import Context, now
 from danlu.control.dependencies import Dependencies
+from danlu.control.disk_cleaning import DiskCleaning
+from danlu.control.disk_levels import DiskLevels
+from danlu.control.disk_uses import DiskUses
 from danlu.control.disk_writers import DiskWriters
 from danlu.control.engine_watch import EngineWatch
 from danlu.control.idle import IdleWatch
@@ -29,12 +33,14 @@ from danlu.control.overtaking import tell_of_overtaking
 from danlu.control.planner import LOOKED_AT, Planner
 from danlu.control.reclaiming import Reclaiming
 from danlu.control.rulebook import Rulebook
+from danlu.control.staging import Staging
 from danlu.engines.api import NodeInfo
 from danlu.sched.api import Policy, Snapshot
 from danlu.spec.codec import from_values
 from danlu.spec.defaults import Defaults
 from danlu.spec.states import Reason, State, meaning
 from danlu.store import attempts as attempt_store
+from danlu.store import datasets as dataset_store
 from danlu.store import environments as environment_store
 from danlu.store import jobs as job_store
 from danlu.store import rules as rule_store
@@ -56,7 +62,13 @@ class Controller:
         self.reclaiming = Reclaiming(context, self.attempts, self._background)
         self.dependencies = Dependencies(context, self._background, self._give_up)
         context.on_started = self.dependencies.changed
+        context.on_data_changed = self.volumes_changed
+        self.staging = Staging(context)
         self.disk_writers = DiskWriters(context)
+        self.bundle_care = BundleCare(context)
+        self.disk_levels = DiskLevels(context)
+        self.disk_uses = DiskUses(context, self.disk_levels)
+        self.disk_cleaning = DiskCleaning(context, self.disk_levels, self.bundle_care)
         self.defaults = context.settings.defaults
         self.watches = [
             EngineWatch(context, status, self._background, self._engines_changed)
@@ -76,6 +88,10 @@ class Controller:
         context.installation = await context.store.installation()
         await asyncio.gather(*(watch.begin() for watch in self.watches))
         context.volumes.take_over(await context.store.read(volume_store.list_volumes))
+        context.datasets.take_over(
+            await context.store.read(dataset_store.every),
+            await context.store.read(dataset_store.copies),
+        )
         self._place_volumes()
         context.rulebook.take_over(await context.store.read(rule_store.list_rules))
         self.rules_changed()
@@ -90,6 +106,10 @@ class Controller:
         self._background.forever(context.sampler.run)
         self._background.forever(context.disks.run)
         self._background.forever(self.disk_writers.run)
+        self._background.forever(self.bundle_care.run)
+        self._background.forever(self.disk_levels.run)
+        self._background.forever(self.disk_uses.run)
+        self._background.forever(self.disk_cleaning.run)
         self._background.forever(self.idle.run)
         for watch in self.watches:
             watch.follow()
@@ -119,7 +139,7 @@ class Controller:
             if shared is not values:
                 kin = None
             spec = from_values(values) if kin is None else kin.spec
-            job = activate(row, spec, self.context.volumes.limited, kin)
+            job = activate(row, spec, self.context.volumes.limited, kin, self.context.datasets)
             if row.array_id is not None:
                 arrays.setdefault(row.array_id, (values, job))
             self.context.jobs[row.id] = job
@@ -286,7 +306,7 @@ class Controller:
         self._place_volumes()
         for waiting in list(context.queue.waiting):
             job = context.jobs[waiting.job_id]
-            shapes = shapes_of(job.spec, context.volumes.limited)
+            shapes = shapes_of(job.spec, context.volumes.limited, context.datasets)
             if shapes != job.shapes:
                 job.shapes = shapes
                 context.queue.refresh(job)

@@ -15,7 +15,13 @@ from typing import Any
 from danlu.control import records
 from danlu.control.backoff import Backoff
 from danlu.control.context import Context, log, now
-from danlu.control.launches import launch_of, missing_volumes, role_of, secret_names
+from danlu.control.launches import (
+    launch_of,
+    missing_volumes,
+    role_of,
+    secret_names,
+    without_missing_datasets,
+)
 from danlu.control.life import Stage, stage_of, state_of
 from danlu.control.live_job import LiveJob
 from danlu.control.masking import mask_of
@@ -130,12 +136,21 @@ async def _launch(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcom
             places = engine.placer is Placer.ENGINE
             among = engine.queue_nodes(job.row.queue) if isinstance(engine, OwnQueues) else None
             launch = launch_of(
-                job, attempt, context.settings, context.volumes, person, values, places, among
+                job,
+                attempt,
+                context.settings,
+                context.volumes,
+                person,
+                values,
+                places,
+                context.datasets,
+                among,
             )
             # Attempts placed by a previous leader are launched by the current one.
             launch = replace(launch, epoch=context.epoch)
             if isinstance(engine, OwnRegistryImages):
                 launch = as_named_here(context.own_images, launch)
+            launch = await without_missing_datasets(engine, launch, job.spec.datasets)
             gone = await missing_volumes(engine, launch)
             if gone:
                 return Outcome(Reason.VOLUME_MISSING, {"detail": ", ".join(gone)})

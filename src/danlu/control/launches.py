@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from danlu.access.identities import Person, umask_of
 from danlu.control.live_job import LiveJob
 from danlu.control.settings import Settings
 from danlu.control.steps import command_of, needed
-from danlu.engines.api import Engine, HostMount, Launch, Origin, Refused, TaskLaunch, Terms
+from danlu.engines.api import MIRRORS, Engine, HostMount, Launch, Origin, Refused, TaskLaunch, Terms
+from danlu.files.datasets import PREFIX, Datasets
+from danlu.files.mirrors import mirror_mounts
 from danlu.files.volumes import Volumes
 from danlu.spec.job import JobSpec, Role, RunAs, Search, Variables
 from danlu.spec.search import flat, point
@@ -29,6 +31,7 @@ def launch_of(
     person: Person,
     secrets: Mapping[str, str],
     places_itself: bool = False,
+    datasets: Datasets | None = None,
     among: frozenset[str] | None = None,
 ) -> Launch:
     """Raises Refused if the owner has lost access to a volume.
@@ -42,14 +45,21 @@ def launch_of(
         key = (role.name, nodes[task])
         if key not in found:
             found[key] = volumes.mounts(role, person, nodes[task], among)
+            if datasets is not None and not job.spec.login:
+                found[key] += tuple(
+                    _new(datasets.mounts(job.spec, person, nodes[task]), found[key])
+                )
         return found[key]
+
+    def with_mirrors(role: Role, task: int) -> tuple[HostMount, ...]:
+        return mounts(role, task) + mirror_mounts(settings.files.data, settings.mirrors)
 
     return Launch(
         attempt_id=attempt.id,
         job_id=job.id,
         epoch=attempt.epoch,
         identity=person.identity(job.row.group, umask_of(settings.uids, person)),
-        tasks=task_launches(job, settings, secrets, attempt.number, mounts),
+        tasks=task_launches(job, settings, secrets, attempt.number, with_mirrors),
         places=None if places_itself else attempt.places,
         installation=attempt.installation,
         terms=terms_of(job, volumes) if places_itself else Terms(),
@@ -76,6 +86,12 @@ def terms_of(job: LiveJob, volumes: Volumes) -> Terms:
     )
 
 
+def _new(mounts: Iterable[HostMount], own: tuple[HostMount, ...]) -> Iterator[HostMount]:
+    """What the job mounts itself wins."""
+    taken = {mount.target for mount in own}
+    return (mount for mount in mounts if mount.target not in taken)
+
+
 def task_launches(
     job: LiveJob,
     settings: Settings,
@@ -91,6 +107,8 @@ def task_launches(
         "DANLU_USER": job.row.owner,
         "DANLU_ATTEMPT": str(attempt),
     }
+    if settings.mirrors.apt:
+        common["DANLU_APT_MIRROR"] = settings.mirrors.apt
     if job.row.array_index is not None and spec.array is not None:
         common["DANLU_ARRAY_INDEX"] = str(job.row.array_index)
         common["DANLU_ARRAY_SIZE"] = str(len(spec.array.indexes))
@@ -98,6 +116,9 @@ def task_launches(
     if spec.search is not None:
         common |= trial_variables(spec.search, origin.point)
     foreign = spec.variables is not Variables.DANLU
+    carried = None
+    if spec.bundle is not None and job.carried:
+        carried = "/".join(filter(None, ("/userhome", job.carried, spec.bundle.folder)))
     tasks: list[TaskLaunch] = []
     for role in spec.roles:
         values = {name: secrets[secret] for name, secret in role.secrets.items()}
@@ -114,7 +135,7 @@ def task_launches(
                     secrets=values,
                     mounts=mounts(role, len(tasks)),
                     ports=role.ports,
-                    workdir=role.workdir,
+                    workdir=role.workdir or carried,
                     processes=role.processes,
                     stdin=spec.stdin,
                     split_output=spec.split_output,
@@ -158,12 +179,32 @@ def trial_variables(search: Search, number: int) -> dict[str, str]:
     return found
 
 
+async def without_missing_datasets(engine: Engine, launch: Launch, asked: Iterable[str]) -> Launch:
+    """A dataset that everybody sees, and that is gone, is no reason not to start."""
+    wanted = {f"{PREFIX}{name}" for name in asked}
+    extra: dict[str, set[str]] = {}
+    for task, place in zip(launch.tasks, launch.places or (), strict=False):
+        for mount in task.mounts:
+            if mount.name.startswith(PREFIX) and mount.name not in wanted:
+                extra.setdefault(place.node, set()).add(mount.source)
+    gone: set[str] = set()
+    for node, folders in extra.items():
+        gone.update(await engine.missing_folders(node, tuple(folders)))
+    if not gone:
+        return launch
+    tasks = (
+        replace(task, mounts=tuple(mount for mount in task.mounts if mount.source not in gone))
+        for task in launch.tasks
+    )
+    return replace(launch, tasks=tuple(tasks))
+
+
 async def missing_volumes(engine: Engine, launch: Launch) -> list[str]:
     """Volumes whose folder is missing on the node; a retry would not help."""
     wanted: dict[str, dict[str, str]] = {}  # node -> folder -> volume
     for task, place in zip(launch.tasks, launch.places or (), strict=False):
         folders = wanted.setdefault(place.node, {})
-        folders.update((mount.source, mount.name) for mount in task.mounts)
+        folders.update((mount.source, mount.name) for mount in task.mounts if mount.name != MIRRORS)
     found: set[str] = set()
     for node, folders in wanted.items():
         gone = await engine.missing_folders(node, tuple(folders))

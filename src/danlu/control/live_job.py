@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from danlu.control.life import WITH_ENGINE, Stage, check
 from danlu.engines.api import Phase, Seen
+from danlu.files.datasets import Datasets
 from danlu.sched.api import ANY, Cause, TaskShape, Waiting
 from danlu.spec.job import ANY_NODE, JobSpec, NodeChoice, Role
 from danlu.spec.states import Reason, State
@@ -38,6 +39,7 @@ class LiveJob:
     last: AttemptRow | None = None  # the attempt that ended before it was requeued
     preempted: int = 0  # how often it was preempted
     avoid: tuple[str, ...] = ()  # nodes on which it was lost, the last ones
+    carried: str = ""  # its working folder below the home, made from a bundle
     overtaken: int = 0  # number of events about later jobs that started first
 
     @property
@@ -82,21 +84,33 @@ def _lost_on(attempt: AttemptRow) -> list[str]:
 
 
 def activate(
-    row: JobRow, spec: JobSpec, limited: frozenset[str] = ANY, kin: LiveJob | None = None
+    row: JobRow,
+    spec: JobSpec,
+    limited: frozenset[str] = ANY,
+    kin: LiveJob | None = None,
+    data: Datasets | None = None,
 ) -> LiveJob:
     """`kin`: another element of the same array, with which it shares what it can."""
     # The loop only needs the decoded spec; the original text stays in the database.
     row.spec = {}
-    return LiveJob(row, spec, shapes_of(spec, limited) if kin is None else kin.shapes)
+    return LiveJob(row, spec, shapes_of(spec, limited, data) if kin is None else kin.shapes)
 
 
-def shapes_of(spec: JobSpec, limited: frozenset[str] = ANY) -> tuple[TaskShape, ...]:
-    """`limited`: volumes that exist only on some nodes."""
+def shapes_of(
+    spec: JobSpec, limited: frozenset[str] = ANY, data: Datasets | None = None
+) -> tuple[TaskShape, ...]:
+    """`limited`: volumes that exist only on some nodes. `data`: where datasets are."""
     if spec.login:  # bounded by itself, and never in anybody's way
         return (TaskShape(cpus=0.0, memory=0),)
     nodes = spec.nodes
+    shapes = [shape_of(role, limited, nodes) for role in spec.roles]
+    if spec.datasets and data is not None:
+        volumes, near = limited & data.needed(spec), data.near(spec)
+        shapes = [replace(each, volumes=each.volumes | volumes, near=near) for each in shapes]
     return tuple(
-        shape for role in spec.roles for shape in [shape_of(role, limited, nodes)] * role.count
+        shape
+        for role, each in zip(spec.roles, shapes, strict=True)
+        for shape in [each] * role.count
     )
 
 

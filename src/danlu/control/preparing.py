@@ -11,14 +11,17 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from danlu.control import records
 from danlu.control.backoff import Backoff
+from danlu.control.bundles import bring
 from danlu.control.context import Context, log, now
 from danlu.control.live_job import LiveJob
 from danlu.control.outcome import Outcome
 from danlu.control.own_images import refusal
+from danlu.control.staging import note_reading
 from danlu.control.words import pull_words, tools_words
 from danlu.engines.api import (
     ImageProgress,
@@ -33,10 +36,12 @@ from danlu.engines.api import (
 from danlu.spec.job import Role, RunAs
 from danlu.spec.states import Reason
 from danlu.spec.text import EMPTY, Text
+from danlu.store import disks
 from danlu.store.rows import AttemptRow
 
 EVENT_EVERY = 10.0  # seconds
 POST_EVERY = 0.5
+USE_NOTED_EVERY = 3600.0
 
 P = TypeVar("P")
 
@@ -45,6 +50,12 @@ async def prepare(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcom
     """Returns None if it can be launched or was stopped, or the outcome if it never can be."""
     engine = context.engine_of(job)
     try:
+        if job.spec.bundle is not None:
+            refusal = await bring(context, job, attempt)
+            if refusal is not None or attempt.stop is not None:
+                return refusal
+        if job.spec.datasets:
+            await note_reading(context, job, attempt)
         # Most jobs need neither; a protocol check is slow.
         if (images := _images(job, attempt)) and isinstance(engine, Images):
             for node, image in images:
@@ -98,6 +109,7 @@ async def _have(
             work = asyncio.ensure_future(_pull(context, engine, job, node, image, story.take))
             await _done_or_stopped(job, attempt, work)
             await story.end()
+            await _note_use(context, context.engine_of(job).name, image)
             return None
         except NoImage as trouble:
             await story.end(failed=True)
@@ -131,6 +143,14 @@ async def _pull(
         return await engine.prepare_image(node, image, progress)
     access = await own.access(job.row.owner, repository)
     return await engine.prepare_own_image(node, own.here(image), access, progress)
+
+
+async def _note_use(context: Context, engine: str, image: str) -> None:
+    """To the hour, so that starting many jobs with one image costs one write."""
+    at = now()
+    if context.image_uses.get((engine, image), 0.0) + USE_NOTED_EVERY < at:
+        context.image_uses[engine, image] = at
+        await context.persist(partial(disks.image_used, engine=engine, image=image, at=at))
 
 
 async def _have_tools(

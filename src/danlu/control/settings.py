@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from danlu.access.identities import Uids
-from danlu.files.settings import FileSettings
+from danlu.files.settings import FileSettings, Mirrors
 from danlu.metrics.archive import LARGEST
 from danlu.sched.api import Policy, Quotas
 from danlu.spec.defaults import Defaults
@@ -29,6 +29,34 @@ class Limits:
     homes_free: int | None = (
         None  # bytes; below, everybody is warned. None: 10 % of the disk, up to 10 GiB
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CarrySettings:
+    """Folders that people bring along with a job."""
+
+    size: int = 4 * G  # of one folder
+    files: int = 100_000  # in one folder, folders and links included
+    total: int = 50 * G  # stored for one user
+    keep: float = 90 * 86400.0  # seconds after its last use
+    folders: float = 86400.0  # seconds a working folder keeps unchanged files after its job ended
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSettings:
+    """When a disk is too full, and what is then removed. Percent of what can be used."""
+
+    warning: float = 80.0
+    high: float = 90.0
+    critical: float = 95.0
+    free: int | None = None  # bytes; with less left it is critical, whatever the percentage
+    clean: bool = True
+    clean_from: float = 85.0  # a disk this full is cleaned
+    clean_to: float = 75.0  # down to this
+    every: float = 3600.0  # seconds between two looks at what can be cleaned
+    images: float = 14 * 86400.0  # seconds an image is kept after its last use
+    logs: float = 0.0  # seconds a log is kept after its job ended; 0: for good
+    count_every: float = 86400.0  # seconds between two counts of what homes hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +97,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     login: Login = field(default_factory=Login)
     idle: IdleSettings = field(default_factory=IdleSettings)
+    carry: CarrySettings = field(default_factory=CarrySettings)
+    disks: DiskSettings = field(default_factory=DiskSettings)
+    mirrors: Mirrors = field(default_factory=Mirrors)
     names_by_group: bool = False  # members see no names of other groups' jobs

@@ -42,6 +42,7 @@ from danlu.spec.refs import every_of
 from danlu.spec.states import State
 from danlu.spec.text import EMPTY, Text
 from danlu.spec.units import format_size
+from danlu.store import bundles
 from danlu.store import jobs as job_store
 from danlu.store.errors import StoreFull
 from danlu.store.rows import JobRow
@@ -299,6 +300,7 @@ class Submitter:
             *self._group(spec, who),
             *await self._volumes(spec, who.name),
             *await self._secrets(spec, who.name, brought),
+            *await self._bundle(spec, who.name),
             *self._images(spec),
             *await self._image_rights(spec, who),
             *await own_images.findings(self._controller.context.own_images, who, _images_of(spec)),
@@ -323,10 +325,12 @@ class Submitter:
             raise spec_error(findings)
 
     def _shapes(self, spec: JobSpec) -> tuple[TaskShape, ...]:
-        return shapes_of(spec, self._controller.context.volumes.limited)
+        context = self._controller.context
+        return shapes_of(spec, context.volumes.limited, context.datasets)
 
     async def _volumes(self, spec: JobSpec, owner: str) -> list[Finding]:
-        if not any(role.mounts or role.workdir for role in spec.roles):
+        asked = any(role.mounts or role.workdir for role in spec.roles)
+        if not asked and not spec.datasets:
             return []
         context = self._controller.context
         person = context.identities.remembered(owner) or await context.identities.person(owner)
@@ -343,6 +347,7 @@ class Submitter:
             if context.volumes.hides(role, person)
         ]
         nodes = [node.name for node in context.ledger.nodes()]
+        findings += context.datasets.findings(spec, person)
         return findings + context.volumes.findings(spec, person, nodes)
 
     async def _secrets(self, spec: JobSpec, owner: str, brought: Collection[str]) -> list[Finding]:
@@ -364,6 +369,26 @@ class Submitter:
                 ),
             )
             for name in sorted(names.difference(known))
+        ]
+
+    async def _bundle(self, spec: JobSpec, owner: str) -> list[Finding]:
+        """One's own only: whoever learns the id of another's has nothing."""
+        if spec.bundle is None:
+            return []
+        id, at, carry = spec.bundle.id, now(), self._controller.context.settings.carry
+        if await self._controller.context.store.write(lambda tx: bundles.used(tx, owner, id, at)):
+            return []
+        days = int(carry.keep // 86400)
+        return [
+            Finding(
+                ("bundle",),
+                id[:12],
+                Text(
+                    "is no folder you brought along, or was last used more than "
+                    f"{days} days ago; run it again with --carry",
+                    f"不是你上传的目录，或已超过 {days} 天未使用；请用 --carry 重新提交",
+                ),
+            )
         ]
 
     def _images(self, spec: JobSpec) -> list[Finding]:

@@ -152,6 +152,18 @@ def tools_words(progress: ToolsProgress) -> Text:
     )
 
 
+def _reads(event: EventRow, data: dict[str, Any]) -> Text:
+    return Text(f"Reads {data['en']}", f"读取 {data['zh']}")
+
+
+def _brought(event: EventRow, data: dict[str, Any]) -> Text:
+    folder, size = f"/userhome/{data['folder']}", format_size(data["bytes"])
+    return Text(
+        f"The folder brought along is at {folder} ({size})",
+        f"随任务上传的目录位于 {folder}（{size}）",
+    )
+
+
 def _stop_requested(event: EventRow, data: dict[str, Any]) -> Text:
     if data.get("why") == Reason.TIME_LIMIT:
         return Text("Reached its time limit; stopping", "达到时间上限，正在停止")
@@ -320,6 +332,8 @@ _WORDS = {
     "not_saved": _not_saved,
     "making_tools": _making_tools,
     "made_tools": _made_tools,
+    "brought": _brought,
+    "reads": _reads,
     "stop_requested": _stop_requested,
     "edited": _edited,
     "requeued": _requeued,

@@ -75,6 +75,10 @@ class HostMount:
     read_only: bool = False
 
 
+MIRRORS = "danlu mirrors"
+"""The name of a mount with settings for pip and others; its folder belongs in XDG_CONFIG_DIRS."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """What another platform's environment variables are derived from, besides the gang."""
@@ -551,6 +555,41 @@ class OwnRegistryImages(Protocol):
         access: PullAccess | None,
         progress: Callable[[ImageProgress], None],
     ) -> None: ...  # as prepare_image, for the newest. Without access: only what is there
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The disk a folder is on."""
+
+    id: str  # the same for all folders on it, while it is mounted
+    size: int  # bytes that can be used, by users
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredImage:
+    id: str
+    names: tuple[str, ...]
+    size: int  # bytes; layers that images share count for each
+    busy: bool  # a container uses it, whoever's
+
+
+@runtime_checkable
+class Storage(Protocol):
+    """An engine whose disks can be watched and cleaned."""
+
+    async def container_folders(self) -> Mapping[str, str]: ...  # runtime -> where it keeps images
+    async def spaces(
+        self, folders: Sequence[str]
+    ) -> Mapping[str, Space]: ...  # without those that cannot be looked at, or do not answer
+    async def stored_images(self) -> tuple[StoredImage, ...]: ...  # raises Unreachable
+    def image_names(self, image: str) -> tuple[str, ...]: ...  # as the runtime may know it
+    async def remove_image(
+        self, image: StoredImage, names: Sequence[str]
+    ) -> str: ...  # takes these names away; empty: it is gone, else why it stays
+    async def old_logs(
+        self, before: float, keep: Callable[[str], bool], remove: bool
+    ) -> tuple[int, int]: ...  # bytes and files last written before; `keep`: asked for each job
 
 
 class NoTools(Exception):

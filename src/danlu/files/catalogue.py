@@ -18,15 +18,16 @@ from danlu.access.identities import Identities, Uids
 from danlu.access.names import check_text
 from danlu.access.principal import Asker
 from danlu.engines.api import Engine, Unreachable
+from danlu.files import staging
 from danlu.files.declaring import check
 from danlu.files.settings import FileSettings, VolumeConfig
-from danlu.files.volumes import Volume, Volumes, config_of
+from danlu.files.volumes import Volume, Volumes, config_of, real_path
 from danlu.spec.errors import Wrong
 from danlu.spec.text import EMPTY, Text
 from danlu.spec.ties import read_target
-from danlu.store import groups, users
+from danlu.store import datasets, groups, users
 from danlu.store import volumes as volume_store
-from danlu.store.rows import VolumeRow
+from danlu.store.rows import SpeedRow, VolumeRow
 from danlu.store.store import Store
 from danlu.store.tx import Tx
 
@@ -45,6 +46,7 @@ class Shown:
     path: str
     usable: bool
     warning: Text = EMPTY
+    speed: SpeedRow | None = None  # as last measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class Catalogue:
         self._uids = uids
         self._nodes = nodes
         self._changed = changed
+        self._measuring = asyncio.Lock()
 
     async def seen(self, asker: Asker) -> list[Shown]:
         """The volumes a principal may use; admins see all."""
@@ -82,7 +85,8 @@ class Catalogue:
         if rules.manages_volumes(asker.who):
             for name, config in self._volumes.catalogue().items():
                 found.setdefault(name, Shown(config, config.target, False))
-        return [found[name] for name in sorted(found)]
+        speeds = await self._store.read(datasets.speeds)
+        return [replace(found[name], speed=speeds.get(name)) for name in sorted(found)]
 
     async def show(self, asker: Asker, name: str) -> Shown:
         found = next((each for each in await self.seen(asker) if each.config.name == name), None)
@@ -133,6 +137,30 @@ class Catalogue:
         self._volumes.put(row)
         self._changed()
         return await self._warned(asker, row)
+
+    async def measure(self, asker: Asker, name: str) -> Shown:
+        """How fast it is, on the server's machine: writes and reads half a gigabyte."""
+        shown = await self.show(asker, name)
+        _managed(asker)
+        async with self._measuring:
+            try:
+                found = await staging.measure(str(real_path(shown.config.source)))
+            except staging.Trouble as trouble:
+                raise Clash(
+                    "not_measured",
+                    Text(
+                        f"{name} cannot be measured here: {trouble}",
+                        f"无法在此测量 {name}：{trouble}",
+                    ),
+                ) from None
+        row = SpeedRow(name, float(found["read"]), float(found["write"]), "", time.time())
+
+        def op(tx: Tx) -> None:
+            datasets.put_speed(tx, row)
+            note(tx, asker, "volume.measured", name, read=row.read, write=row.write)
+
+        await self._store.write(op)
+        return replace(shown, speed=row)
 
     async def _warned(self, asker: Asker, row: VolumeRow) -> Shown:
         """With a warning if tasks, which run as their users, cannot enter the folder."""

@@ -25,6 +25,21 @@ class VolumeConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Mirrors:
+    """Where tasks get packages from; empty: from where their image says."""
+
+    pip: str = ""
+    pip_extra: tuple[str, ...] = ()
+    conda: str = ""
+    apt: str = ""
+
+    @property
+    def files(self) -> bool:
+        """Whether tasks see files with settings."""
+        return bool(self.pip or self.pip_extra or self.conda)
+
+
+@dataclass(frozen=True, slots=True)
 class FileSettings:
     data: Path
     volumes: Mapping[str, VolumeConfig] = field(default_factory=dict)

@@ -118,6 +118,7 @@ class TaskShape:
     volumes: frozenset[str] = ANY  # limited volumes that must exist on the node
     include: frozenset[str] = ANY  # allowed nodes; empty: all
     exclude: frozenset[str] = ANY  # excluded nodes
+    near: frozenset[str] = ANY  # nodes to try first: they have what it reads
 
     @property
     def amount(self) -> int:

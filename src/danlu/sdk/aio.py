@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from danlu.sdk import model
 from danlu.sdk.async_calls import AsyncCalls
+from danlu.sdk.async_data import AsyncData
 from danlu.sdk.async_environments import AsyncEnvironments
 from danlu.sdk.async_files import AsyncFiles
 from danlu.sdk.async_images import AsyncImages
@@ -191,6 +192,11 @@ class AsyncClient(AsyncCalls):
     def people(self) -> AsyncPeople:
         """Accounts, groups, tokens, invitations, the audit log."""
         return AsyncPeople(self)
+
+    @property
+    def data(self) -> AsyncData:
+        """Datasets, disks, and folders brought along."""
+        return AsyncData(self)
 
     @property
     def environments(self) -> AsyncEnvironments:

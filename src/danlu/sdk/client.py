@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from danlu.sdk import model
+    from danlu.sdk.carrying import Carried
+    from danlu.sdk.data import Data
     from danlu.sdk.environments import Environments
     from danlu.sdk.execution import Execution
     from danlu.sdk.files import Files
@@ -253,6 +255,26 @@ class Client(Calls):
         from danlu.sdk.people import People
 
         return People(self)
+
+    def carry(
+        self, folder: str, *, progress: Callable[[str, int, int], None] | None = None
+    ) -> Carried:
+        """Brings a folder along: sends what the server does not have yet.
+
+        `run(..., bundle=client.carry(".").id)` starts a job in a copy of it. What .gitignore and
+        .danluignore name is left out. `progress` is called with `read` or `send`, the bytes done,
+        and of how many.
+        """
+        from danlu.sdk.carrying import carry
+
+        return carry(self, folder, progress)
+
+    @property
+    def data(self) -> Data:
+        """Datasets, disks, and folders brought along."""
+        from danlu.sdk.data import Data
+
+        return Data(self)
 
     @property
     def environments(self) -> Environments:

@@ -26,6 +26,7 @@ from danlu.control.controller import Controller
 from danlu.control.engines import Engines
 from danlu.control.kernels import SupervisorKernels
 from danlu.control.settings import Settings
+from danlu.files.mirrors import write_mirrors
 from danlu.files.settings import FileSettings, VolumeConfig
 from danlu.server import files, first_admin
 from danlu.server.connections import LimitedProtocol, limited
@@ -188,6 +189,7 @@ def _settings(config: ServerConfig, uids: Uids | None) -> Settings:
     gdata = VolumeConfig("gdata", config.data / "gdata", "/gdata", True, True)
     volumes = {"gdata": gdata, **config.volumes}
     Places("danlu.toml").check_all(config.volumes, config.data)
+    write_mirrors(config.data, config.mirrors)
     return Settings(
         FileSettings(config.data, volumes, config.file),
         config.defaults,
@@ -197,6 +199,9 @@ def _settings(config: ServerConfig, uids: Uids | None) -> Settings:
         limits=config.limits,
         login=config.login,
         idle=config.idle,
+        carry=config.carry,
+        disks=config.disks,
+        mirrors=config.mirrors,
         names_by_group=config.names == "group",
         metrics_size=config.metrics_size,
     )

@@ -15,9 +15,15 @@ from urllib.parse import parse_qs, urlsplit
 
 from danlu.access.identities import Uids
 from danlu.access.signup import WAYS
-from danlu.control.settings import IdleSettings, Limits, Login
+from danlu.control.settings import (
+    CarrySettings,
+    DiskSettings,
+    IdleSettings,
+    Limits,
+    Login,
+)
 from danlu.engines.local.config import NodeConfig, machine_cpus, machine_memory
-from danlu.files.settings import VolumeConfig
+from danlu.files.settings import Mirrors, VolumeConfig
 from danlu.metrics.archive import LARGEST, SMALLEST
 from danlu.sched.api import Policy, Quotas
 from danlu.server.engine_tables import EngineTables
@@ -27,6 +33,8 @@ from danlu.server.places import Places
 from danlu.server.registry_table import RegistryConfig, RegistryTable
 from danlu.server.schedules import KEYS as SCHEDULING
 from danlu.server.schedules import Schedules
+from danlu.server.storage_tables import KEYS as STORAGE
+from danlu.server.storage_tables import StorageTables
 from danlu.server.values import ConfigError, Values
 from danlu.server.web_table import WEB_PORTS, PortRange, Web
 from danlu.spec.defaults import Defaults, EnvironmentDefaults
@@ -106,6 +114,9 @@ class ServerConfig:
     login: Login = field(default_factory=Login)
     idle: IdleSettings = field(default_factory=IdleSettings)
     registry: RegistryConfig = field(default_factory=RegistryConfig)
+    carry: CarrySettings = field(default_factory=CarrySettings)
+    disks: DiskSettings = field(default_factory=DiskSettings)
+    mirrors: Mirrors = field(default_factory=Mirrors)
 
     @property
     def ssh_address(self) -> Address | None:
@@ -204,7 +215,7 @@ class Reader(Values):
     def config(self, values: dict[str, Any]) -> ServerConfig:
         known = ("data", "server", "database", "metrics", "limits", "nodes", "volumes", "defaults")
         people = ("environments", "uids", "users", "groups", "registries", "registry", "login")
-        self._known("", values, (*known, *people, "engine", "engines", *SCHEDULING))
+        self._known("", values, (*known, *people, "engine", "engines", *SCHEDULING, *STORAGE))
         server = self._table(values, "server", _SERVER)
         database = self._table(values, "database", ("url",))
         metrics = self._table(values, "metrics", ("size",))
@@ -216,6 +227,7 @@ class Reader(Values):
             )
         data = Path(self._text("data", values.get("data", str(default_data())))).expanduser()
         places, schedules, web = Places(self._where), Schedules(self._where), Web(self._where)
+        storage = StorageTables(self._where)
         policy = schedules.policy(values)
         engines = EngineTables(self._where).engines(values, self._nodes(values.get("nodes", [])))
         nodes = tuple(node for engine in engines for node in engine.nodes)
@@ -251,6 +263,9 @@ class Reader(Values):
             sign_up=self._one_of("server.sign_up", server.get("sign_up", "request"), WAYS),
             names=self._one_of("server.names", server.get("names", "all"), _NAMES),
             idle=self._idle(values),
+            carry=storage.carry(values),
+            disks=storage.disks(values),
+            mirrors=storage.mirrors(values),
             limits=self._limits(self._table(values, "limits", _LIMITS)),
             registry=RegistryTable(self._where).registry(values),
             login=self._login(self._table(values, "login", _LOGIN)),

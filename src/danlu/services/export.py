@@ -13,6 +13,7 @@ from danlu.access import rules
 from danlu.access.errors import NotAllowed
 from danlu.access.principal import Principal
 from danlu.control.controller import Controller
+from danlu.control.disk_levels import LEVELS
 from danlu.metrics.values import Kind, Sample
 from danlu.sched.api import WHOLE
 from danlu.services.cluster import Cluster, Node
@@ -53,6 +54,9 @@ METRICS: dict[str, Metric] = {
         Metric("danlu_node_disk_written_bytes_per_second", "Written to disks", ("node",)),
         Metric("danlu_node_net_received_bytes_per_second", "Received by network", ("node",)),
         Metric("danlu_node_net_sent_bytes_per_second", "Sent by network", ("node",)),
+        Metric("danlu_disk_size_bytes", "Size of a disk the platform uses", ("disk", "path")),
+        Metric("danlu_disk_free_bytes", "Free space on it", ("disk", "path")),
+        Metric("danlu_disk_level", "0 ok, 1 warning, 2 high, 3 critical", ("disk", "path")),
         Metric("danlu_gpu_healthy", "0 if the GPU is unusable", ("node", "gpu")),
         Metric("danlu_gpu_memory_bytes", "Memory of the GPU", ("node", "gpu")),
         Metric("danlu_gpu_utilisation_ratio", "0 to 1, as measured", ("node", "gpu")),
@@ -95,6 +99,7 @@ class Export:
 
     def __init__(self, controller: Controller, cluster: Cluster, open_to: Networks) -> None:
         self._context = controller.context
+        self._levels = controller.disk_levels
         self._cluster = cluster
         self._open_to = open_to
 
@@ -116,6 +121,7 @@ class Export:
         return [
             *self._platform(everyone),
             *self._users(),
+            *self._disks(),
             *(point for node in nodes for point in _node(node)),
             *self._idle(nodes),
             *_measured(samples),
@@ -135,6 +141,13 @@ class Export:
         waiting = Counter(job.queue for job in context.queue.waiting)
         for queue in context.rulebook.queues:
             yield _point("danlu_jobs_waiting", waiting[queue], queue)
+
+    def _disks(self) -> Iterator[Point]:
+        for disk in self._levels.disks:
+            path = disk.places[0].path if disk.places else ""
+            yield _point("danlu_disk_size_bytes", disk.space.size, disk.id, path)
+            yield _point("danlu_disk_free_bytes", disk.space.free, disk.id, path)
+            yield _point("danlu_disk_level", LEVELS.index(disk.level), disk.id, path)
 
     def _users(self) -> Iterator[Point]:
         held: Counter[tuple[str, str]] = Counter()

@@ -31,7 +31,10 @@ from danlu.files.home_keys import HomeKeys
 from danlu.services.audit import Audit
 from danlu.services.backup import Backup
 from danlu.services.board import Board
+from danlu.services.bundles import Bundles
 from danlu.services.cluster import Cluster
+from danlu.services.datasets import DatasetCatalogue
+from danlu.services.disks import Disks
 from danlu.services.doors import Doors
 from danlu.services.environments import Environments
 from danlu.services.export import Export, Networks
@@ -90,6 +93,9 @@ class Services:
     volumes: Catalogue
     registry: Registry
     files: Files
+    bundles: Bundles
+    datasets: DatasetCatalogue
+    disks: Disks
     cluster: Cluster
     board: Board
     metrics: Metrics
@@ -150,6 +156,9 @@ def services(
         volumes=_catalogue(context, controller.volumes_changed),
         registry=registry,
         files=_files(context),
+        bundles=Bundles(context),
+        datasets=DatasetCatalogue(controller),
+        disks=Disks(controller),
         cluster=cluster,
         board=Board(controller, names),
         metrics=Metrics(controller, found),

@@ -14,6 +14,7 @@ from danlu.store.listing import SORTS
 from danlu.store.rows import (
     AttemptRow,
     AuditRow,
+    BundleRow,
     EnvironmentRow,
     EventRow,
     InviteRow,
@@ -29,6 +30,7 @@ __all__ = [
     "SORTS",
     "AttemptRow",
     "AuditRow",
+    "BundleRow",
     "Count",
     "EnvironmentRow",
     "EventRow",

@@ -15,6 +15,7 @@ from danlu.spec.job import (
     NO_FILES,
     After,
     Array,
+    Bundle,
     Command,
     Dependency,
     Files,
@@ -84,6 +85,10 @@ def to_values(spec: JobSpec) -> Values:
         values["nodes"] = [list(spec.nodes.only), list(spec.nodes.exclude), list(spec.nodes.labels)]
     if spec.preemptible:
         values["preemptible"] = True
+    if spec.bundle is not None:
+        values["bundle"] = [spec.bundle.id, spec.bundle.folder]
+    if spec.datasets:
+        values["datasets"] = list(spec.datasets)
     return values
 
 
@@ -158,6 +163,8 @@ def from_values(values: Values) -> JobSpec:
         nodes=NodeChoice(*map(tuple, values["nodes"])) if "nodes" in values else ANY_NODE,
         preemptible=get("preemptible", False),
         login=get("login", False),
+        bundle=Bundle(*values["bundle"]) if "bundle" in values else None,
+        datasets=tuple(get("datasets", ())),
     )
 
 

@@ -99,6 +99,8 @@ class Completion:
             files=request.files or NO_FILES,
             nodes=request.nodes or ANY_NODE,
             preemptible=bool(request.preemptible),
+            bundle=request.bundle,
+            datasets=request.datasets or (),
         )
 
     def check_job(self, roles: tuple[Role, ...]) -> None:

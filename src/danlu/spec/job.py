@@ -164,6 +164,14 @@ NO_FILES = Files()
 
 
 @dataclass(frozen=True, slots=True)
+class Bundle:
+    """A folder its owner brought along; the job starts in a copy of it, or in a folder of that."""
+
+    id: str  # SHA-256 of the list of its files, in hexadecimal
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeChoice:
     """Which nodes are acceptable; empty: all."""
 
@@ -201,6 +209,8 @@ class JobSpec:
     nodes: NodeChoice = ANY_NODE
     preemptible: bool = False  # may be ended and queued again if others need its GPUs
     login: bool = False  # somebody's login task: starts past the queue and takes no room
+    bundle: Bundle | None = None
+    datasets: tuple[str, ...] = ()  # that it reads: copies near it are preferred
 
     @property
     def tasks(self) -> int:

@@ -15,6 +15,7 @@ from danlu.spec.completion import GRACE, QUEUE, SINGLE_ROLE
 from danlu.spec.defaults import Defaults
 from danlu.spec.job import (
     After,
+    Bundle,
     GpuRequest,
     JobSpec,
     Kind,
@@ -66,7 +67,13 @@ def to_native(spec: JobSpec, leave_out: Defaults | None = None) -> Values:
     }
     values["nodes"] = {key: list(names) for key, names in asdict(spec.nodes).items() if names}
     values["preemptible"] = spec.preemptible or None
+    values["bundle"] = None if spec.bundle is None else _bundle(spec.bundle)
+    values["datasets"] = list(spec.datasets)
     return {key: value for key, value in values.items() if value not in (None, [], {})}
+
+
+def _bundle(bundle: Bundle) -> Any:
+    return {"id": bundle.id, "folder": bundle.folder} if bundle.folder else bundle.id
 
 
 def _usual_queue(spec: JobSpec, leave_out: Defaults | None) -> str | None:

@@ -17,6 +17,7 @@ from danlu.spec import fields, forms, ties
 from danlu.spec.job import (
     After,
     Array,
+    Bundle,
     Command,
     Dependency,
     Files,
@@ -481,6 +482,36 @@ class JobRequest(RoleRequest):
         None,
         description="May be preempted (ended and queued again) if others need its GPUs: for work "
         "that resumes from a checkpoint.",
+    )
+    bundle: Annotated[
+        Bundle | None,
+        _read(ties.read_bundle),
+        _schema(
+            _text(pattern="^[0-9a-f]{64}$"),
+            {
+                "type": "object",
+                "properties": {
+                    "id": _text(pattern="^[0-9a-f]{64}$"),
+                    "folder": _text(minLength=1),
+                },
+                "required": ["id"],
+                "additionalProperties": False,
+            },
+        ),
+    ] = Field(
+        None,
+        description="A folder brought along with `--carry`: the job starts in a copy of it, or in "
+        "a `folder` of that.",
+        examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],
+    )
+    datasets: Annotated[
+        tuple[str, ...] | None,
+        _read(ties.read_datasets),
+        _schema({"type": "array", "items": _NAME, "maxItems": ties.MOST_DATASETS}),
+    ] = Field(
+        None,
+        description="Datasets the job reads, at /gdata/NAME; nodes with a fast copy are preferred.",
+        examples=[["imagenet"]],
     )
     id: Annotated[str | None, _read(fields.read_id), _schema(_text(format="uuid"))] = Field(
         None,

@@ -54,6 +54,7 @@ class Reason(StrEnum):
     DEPENDENCY_FAILED = "dependency_failed"
     REFUSED = "refused"
     VOLUME_MISSING = "volume_missing"
+    BUNDLE_MISSING = "bundle_missing"
     SECRET_MISSING = "secret_missing"  # noqa: S105 - a reason, not a secret
     IMAGE_NOT_FOUND = "image_not_found"
     IMAGE_DENIED = "image_denied"
@@ -235,6 +236,14 @@ MEANINGS: dict[Reason, Meaning] = {
             "Tell the admin: the folder was moved, or its disk is not mounted",
             "请告知管理员：目录被移走，或磁盘没有挂载",
         ),
+        Retry.NEVER,
+    ),
+    Reason.BUNDLE_MISSING: _failed(
+        Text(
+            "The folder brought along could not be unpacked: {detail}",
+            "随任务上传的目录无法展开：{detail_zh}",
+        ),
+        Text("Run it again with --carry", "请用 --carry 重新提交"),
         Retry.NEVER,
     ),
     Reason.SECRET_MISSING: _failed(

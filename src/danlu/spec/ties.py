@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from danlu.spec.errors import Wrong, wrong
 from danlu.spec.fields import LONGEST_PATH, choice, integer, read_flag, read_line, read_name
 from danlu.spec.forms import Collected, bounded
-from danlu.spec.job import After, Dependency, Files, Mount, NodeChoice
+from danlu.spec.job import After, Bundle, Dependency, Files, Mount, NodeChoice
 from danlu.spec.refs import every_of, parse_ref
 from danlu.spec.text import Text
 
@@ -37,6 +37,48 @@ KEPT_BY_THE_SYSTEM = (
 )
 OPEN_ALL_THE_SAME = ("/usr/local/", "/usr/share/", "/run/determined/")
 _NOT_AS_A_WHOLE = ("/", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var")  # noqa: S108
+
+_BUNDLE = re.compile(r"[0-9a-f]{64}", re.ASCII)
+MOST_DATASETS = 50
+
+
+# Bundles and datasets
+
+
+def read_bundle(value: object) -> Bundle:
+    found = Collected()
+    given: Mapping[str, object] = value if isinstance(value, Mapping) else {"id": value}
+    found.keys(given, ("id", "folder"))
+    below = given.get("folder")
+    folder = "" if below is None else found.read(read_folder, below, "folder")
+    id = given.get("id")
+    if not isinstance(id, str) or not _BUNDLE.fullmatch(id):
+        found.add(
+            id,
+            Text(
+                "is not the id of a folder that was brought along; use danlu run --carry",
+                "不是随任务上传的目录的编号；请使用 danlu run --carry",
+            ),
+        )
+    found.done()
+    return Bundle(str(id), folder or "")
+
+
+def read_datasets(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise wrong(
+            value,
+            Text(
+                "is not a list of datasets; use [imagenet, coco]",
+                "不是数据集列表；请写 [imagenet, coco]",
+            ),
+        )
+    bounded(value, MOST_DATASETS)
+    found = Collected()
+    names = [found.read(read_name, item, index) for index, item in enumerate(value)]
+    found.done()
+    return tuple(dict.fromkeys(name for name in names if name))
+
 
 # Mounts
 

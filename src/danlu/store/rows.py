@@ -300,3 +300,84 @@ class TokenRow:
     scope: str = "all"  # or "read"
     kind: str = "session"  # or "browser", "personal", "machine"
     address: str = ""  # address it was created from
+
+
+@dataclass(slots=True)
+class BundleRow:
+    """A folder somebody brought along."""
+
+    owner: str
+    id: str
+    bytes: int
+    files: int
+    created_at: float
+    used_at: float
+
+
+@dataclass(slots=True)
+class BundleFolderRow:
+    """A working folder made from a bundle."""
+
+    job_id: str
+    owner: str
+    bundle: str
+    folder: str
+    made_at: float
+
+
+@dataclass(slots=True)
+class DatasetRow:
+    name: str
+    volume: str
+    folder: str
+    everywhere: bool
+    title: str
+    licence: str
+    how: str
+    keeper: str
+    state: str  # proposed, ready, rejected
+    bytes: int | None
+    files: int | None
+    fingerprint: str
+    measured_at: float | None
+    proposed_by: str
+    created_at: float
+    decided_by: str
+    reason: str
+
+
+@dataclass(slots=True)
+class CopyRow:
+    """A copy of a dataset on the fast volume of a node."""
+
+    dataset: str
+    node: str
+    volume: str
+    folder: str
+    state: str  # copying, ready, failed
+    bytes: int
+    used_at: float | None
+    detail_en: str
+    detail_zh: str
+
+
+@dataclass(slots=True)
+class SizeRow:
+    """What a folder held when it was last counted."""
+
+    kind: str
+    name: str
+    bytes: int
+    files: int
+    counted_at: float
+
+
+@dataclass(slots=True)
+class SpeedRow:
+    """How fast a volume was, in bytes per second."""
+
+    volume: str
+    read: float | None
+    write: float | None
+    detail: str
+    measured_at: float

@@ -302,6 +302,123 @@ environments = Table(
     Index("environments_job", "job_id"),
 )
 
+# Folders that people brought along; their files are in the data folder, by owner.
+bundles = Table(
+    "bundles",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("bytes", BigInteger, nullable=False),
+    Column("files", BigInteger, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("used_at", Double, nullable=False),
+)
+
+# How much is stored for each owner.
+bundle_stores = Table(
+    "bundle_stores",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("bytes", BigInteger, nullable=False),
+    Column("counted_at", Double, nullable=False),
+)
+
+# Working folders made from bundles, until they hold only what their job wrote.
+bundle_folders = Table(
+    "bundle_folders",
+    metadata,
+    Column("job_id", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("bundle", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("made_at", Double, nullable=False),
+)
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("volume", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("everywhere", Boolean, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("licence", Text, nullable=False),
+    Column("how", Text, nullable=False),
+    Column("keeper", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("bytes", BigInteger),
+    Column("files", BigInteger),
+    Column("fingerprint", Text, nullable=False),
+    Column("measured_at", Double),
+    Column("proposed_by", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("decided_by", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+
+# Copies of datasets on the fast volumes of nodes.
+dataset_copies = Table(
+    "dataset_copies",
+    metadata,
+    Column("dataset", Text, primary_key=True),
+    Column("node", Text, primary_key=True),
+    Column("volume", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("used_at", Double),
+    Column("detail_en", Text, nullable=False),
+    Column("detail_zh", Text, nullable=False),
+)
+
+# As last measured, in bytes per second.
+volume_speeds = Table(
+    "volume_speeds",
+    metadata,
+    Column("volume", Text, primary_key=True),
+    Column("read", Double),
+    Column("write", Double),
+    Column("detail", Text, nullable=False),
+    Column("measured_at", Double, nullable=False),
+)
+
+# When an image was last used: no runtime remembers.
+image_uses = Table(
+    "image_uses",
+    metadata,
+    Column("runtime", Text, primary_key=True),
+    Column("image", Text, primary_key=True),
+    Column("used_at", Double, nullable=False),
+)
+
+# As last counted.
+folder_sizes = Table(
+    "folder_sizes",
+    metadata,
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("bytes", BigInteger, nullable=False),
+    Column("files", BigInteger, nullable=False),
+    Column("counted_at", Double, nullable=False),
+)
+
+# Storage of their own that people asked for.
+storage_requests = Table(
+    "storage_requests",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("options", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("decided_by", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+
 # Volumes declared by command; those in danlu.toml are not stored here.
 volumes = Table(
     "volumes",

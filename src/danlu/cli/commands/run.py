@@ -30,7 +30,7 @@ def run(session: Session, args: Args) -> int:
     if args.flag("detach") or args.flag("dry-run"):
         # With a terminal of its own, danlu attach can come back to it.
         return submit_command(session, args, "tty" if args.flag("tty") else None)
-    job = command_job(args)
+    job = command_job(args, session)
     stdin = _stdin(session, args, job)
     job.setdefault("stdin", stdin)
     if stdin == "tty" and "TERM" in os.environ:

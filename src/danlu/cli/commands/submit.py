@@ -32,6 +32,10 @@ def submit(session: Session, args: Args) -> int:
     keys = job_keys(args)
     if args.get("workdir") is not None:
         keys["workdir"] = workdir(args)
+    if args.flag("carry"):
+        from danlu.cli.carrying import bring
+
+        keys["bundle"] = bring(session, args)
     dialect = args.get("dialect")
     files = [_file(path, dialect, keys, args) for path in args.words]
     dry_run = args.flag("dry-run")

@@ -7,6 +7,7 @@ import sys
 from danlu.cli import codes
 from danlu.cli.asking import make_sure
 from danlu.cli.failure import complain
+from danlu.cli.formats import moment, size
 from danlu.cli.options import UsageError, misused
 from danlu.cli.table import printable, write_table
 from danlu.cli.texts import pick, t
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from danlu.cli.session import Session
     from danlu.sdk import model
 
-_WORDS = {"list": 0, "show": 1, "add": 2, "set": 1, "remove": 1}
+_WORDS = {"list": 0, "show": 1, "add": 2, "set": 1, "remove": 1, "measure": 1}
 _PAIRS = (("read-only", "writable"), ("everywhere", "on-request"))
 
 
@@ -39,12 +40,14 @@ def volume(session: Session, args: Args) -> int:
         if not changes:
             raise UsageError("volume.no_change", "volume")
         found = client.change_volume(words[0], changes)
+    elif verb == "measure":
+        found = client.data.measure_volume(words[0])
     else:
         make_sure(args, "sure.volume", name=words[0])
         found = client.remove_volume(words[0])
     if session.json:
         return session.print_json(found)
-    if verb in ("show", "add", "set"):
+    if verb in ("show", "add", "set", "measure"):
         _show(found)
         if pick(found, "warning"):
             complain(str(pick(found, "warning")))
@@ -107,11 +110,20 @@ def _show(found: model.Volume) -> None:
         ("who", _who(found)),
         ("tier", found["tier"]),
         ("note", found["note"]),
+        ("speed", _speed(found)),
         ("declared", t(f"queue.from_{found['declared'].replace('-', '_')}")),
     ]
     for head, text in lines:
         if text:
             sys.stdout.write(f"{t(f'volume.head.{head}')}: {printable(text)}\n")
+
+
+def _speed(found: model.Volume) -> str:
+    read, write = found.get("read_speed"), found.get("write_speed")
+    if read is None or write is None:
+        return ""
+    at = moment(found.get("measured_at"))
+    return t("volume.speed", read=size(read), write=size(write), at=at)
 
 
 def _rights(found: model.Volume) -> str:

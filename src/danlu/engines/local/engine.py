@@ -40,6 +40,8 @@ from danlu.engines.api import (
     SaveOrder,
     SaveProgress,
     Seen,
+    Space,
+    StoredImage,
     TaskRef,
     ToolsProgress,
     Unreachable,
@@ -68,6 +70,7 @@ from danlu.engines.local.observe import Watcher
 from danlu.engines.local.plan import PlanContext, make_plan
 from danlu.engines.local.ports import PortLeases
 from danlu.engines.local.reach import LocalReach
+from danlu.engines.local.spaces import Spaces
 from danlu.engines.local.tools import NO_TREE, ToolsFolder
 from danlu.engines.local.tools_venv import VenvMaker
 from danlu.engines.local.usage import Kept, Meter, Nodes
@@ -111,6 +114,7 @@ class LocalEngine:
         self.ports = PortLeases(config.port_range)
         self._logs = LogFiles(data)
         self._names = Names(data)
+        self._spaces = Spaces()
         self._growth = Growth()
         self._nodes: tuple[NodeConfig, ...] = config.nodes
         self._real: tuple[GpuInfo, ...] = ()
@@ -302,6 +306,27 @@ class LocalEngine:
     ) -> None:
         await self._look_for_containers(soon=True)
         await self._containers.prepare_own(image, access, progress)
+
+    async def container_folders(self) -> Mapping[str, str]:
+        found = await self._containers.folder()
+        return {} if found is None else {found[0]: found[1]}
+
+    async def spaces(self, folders: Sequence[str]) -> Mapping[str, Space]:
+        return await self._spaces.look(folders)
+
+    async def stored_images(self) -> tuple[StoredImage, ...]:
+        return await self._containers.stored()
+
+    def image_names(self, image: str) -> tuple[str, ...]:
+        return self._containers.names_of(image)
+
+    async def remove_image(self, image: StoredImage, names: Sequence[str]) -> str:
+        return await self._containers.remove_image(image, names)
+
+    async def old_logs(
+        self, before: float, keep: Callable[[str], bool], remove: bool
+    ) -> tuple[int, int]:
+        return await asyncio.to_thread(self._logs.old, before, keep, remove)
 
     def tools_problem(self, image: bool) -> Text | None:
         if self._tools.is_ready(image, self.abilities.namespaces):

@@ -6,7 +6,7 @@ import asyncio
 import glob
 import os
 import struct
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -52,6 +52,21 @@ class LogFiles:
             found = os.fstat(fd)
             name = os.path.relpath(entry.path, self._folder)
             yield LogFile(name, found.st_size, found.st_mtime, os.fdopen(fd, "rb"))
+
+    def old(self, before: float, keep: Callable[[str], bool], remove: bool) -> tuple[int, int]:
+        """Bytes and files of logs last written before then, unless their job is to be kept."""
+        size = count = 0
+        for entry in _below(self._folder):
+            try:
+                found = entry.stat(follow_symlinks=False)
+                if found.st_mtime >= before or keep(entry.name.partition(".")[0]):
+                    continue
+                if remove:
+                    os.unlink(entry.path)
+            except OSError:
+                continue
+            size, count = size + found.st_blocks * 512, count + 1
+        return size, count
 
     async def read(
         self, task: TaskRef, stream: str, offset: int, limit: int | None

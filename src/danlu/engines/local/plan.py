@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from danlu.engines.api import HostMount, Identity, Launch, Plan, Refused, TaskLaunch
+from danlu.engines.api import MIRRORS, HostMount, Identity, Launch, Plan, Refused, TaskLaunch
 from danlu.engines.local import gpu_nodes, names
 from danlu.engines.local.check import Abilities
 from danlu.engines.local.config import LocalConfig
@@ -249,6 +249,10 @@ def _base_env(launch: Launch, task: TaskLaunch, context: PlanContext) -> dict[st
         if mount.name in OWN_MOUNTS:
             continue
         where = mount.target if context.abilities.namespaces else mount.source
+        if mount.name == MIRRORS:
+            if os.path.isdir(mount.source):
+                env["XDG_CONFIG_DIRS"] = f"{where}:/etc/xdg"
+            continue
         if mount.target == "/userhome":
             env["DANLU_USERHOME"] = where
         elif mount.target == "/gdata":

@@ -107,6 +107,20 @@ class Room:
         prefer: Prefer | None = None,
     ) -> tuple[Placement, ...] | None:
         """Takes room for all tasks or none. `only`: the nodes of its queue."""
+        near = shapes[0].near
+        if near:
+            places = self._place(shapes, near if only is None else only & near, owner, prefer)
+            if places is not None:
+                return places
+        return self._place(shapes, only, owner, prefer)
+
+    def _place(
+        self,
+        shapes: Sequence[TaskShape],
+        only: frozenset[str] | None,
+        owner: str,
+        prefer: Prefer | None,
+    ) -> tuple[Placement, ...] | None:
         if len(shapes) == 1:
             place = self._place_one(shapes[0], only, owner, prefer)
             return None if place is None else (place,)

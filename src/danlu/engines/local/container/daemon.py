@@ -118,6 +118,19 @@ class Daemon:
             raise
         return found
 
+    def images(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.wire.call("GET", "/images/json")
+        return found or []
+
+    def images_in_use(self) -> set[str]:
+        """Of all containers, also of stopped ones and of those that are not ours."""
+        found = self.wire.call("GET", "/containers/json?all=true") or ()
+        return {str(each.get("ImageID", "")) for each in found}
+
+    def remove_image(self, name: str) -> None:
+        """A name, or an image with its last name; never one that a container uses."""
+        self.wire.call("DELETE", f"/images/{_quote(name)}?force=false")
+
     def pull(self, name: str, tag: str, headers: dict[str, str]) -> Iterator[dict[str, Any]]:
         """Progress reports in Docker's format."""
         where = f"/images/create?fromImage={quote(name)}&tag={quote(tag)}"

@@ -8,12 +8,20 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from danlu.engines.api import ImageProgress, NodeImage, NoImage, PullAccess, Unreachable
+from danlu.engines.api import (
+    ImageProgress,
+    NodeImage,
+    NoImage,
+    PullAccess,
+    StoredImage,
+    Unreachable,
+)
 from danlu.engines.local.config import ContainerConfig, Registry
 from danlu.engines.local.container import refs
 from danlu.engines.local.container.daemon import Daemon, quote
 from danlu.engines.local.container.pulls import Progress, Pull
 from danlu.engines.local.container.runtimes import Runtime
+from danlu.engines.local.container.stored import remove
 from danlu.engines.local.container.wire import Away, Failed
 
 _KNOWN_PATIENCE = 30.0  # seconds to answer whether an image exists
@@ -27,12 +35,14 @@ class Images:
         self._registries = config.registries
         self._always = config.pull == "always"
         self._pulls: dict[str, _Shared] = {}
+        self._lease = asyncio.Lock()  # none is removed while one is looked for
         # A separate pool: pulls are long and would block the default one.
         self._threads = ThreadPoolExecutor(_AT_ONCE, "danlu-pull")
 
     async def prepare(self, runtime: Runtime, image: str, progress: Progress) -> None:
         ref = _parsed(image)
-        there = await asyncio.to_thread(self._is_there, runtime, image)
+        async with self._lease:
+            there = await asyncio.to_thread(self._is_there, runtime, image)
         if there and not self._always:
             return
         allowed = refs.may_come_from(ref.host, self._config.images_from, self._registries)
@@ -104,6 +114,13 @@ class Images:
         except NoImage as trouble:
             if not there or trouble.reason != "registry_unreachable":
                 raise
+
+    async def remove(self, runtime: Runtime, image: StoredImage, names: Sequence[str]) -> str:
+        """Takes names away from an image that nobody waits for. Empty: done; else why not."""
+        async with self._lease:
+            if any(name in names for pull in self._pulls for name in (pull, str(refs.parse(pull)))):
+                return "it is needed again"
+            return await asyncio.to_thread(remove, runtime, image, names)
 
     def _begin(
         self, image: str, pull: Pull, registries: Sequence[Registry] | None = None

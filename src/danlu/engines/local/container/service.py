@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from danlu.engines.api import PullAccess, Unreachable
+from danlu.engines.api import PullAccess, StoredImage, Unreachable
 from danlu.engines.local.config import LocalConfig
-from danlu.engines.local.container import holder, refs, shape
+from danlu.engines.local.container import holder, refs, shape, stored
 from danlu.engines.local.container.daemon import Daemon
 from danlu.engines.local.container.images import Images
 from danlu.engines.local.container.pulls import Progress
@@ -29,6 +29,7 @@ class Containers:
         self._config = config
         self._tag = tag
         self._looked = 0.0
+        self._kept_at: str | None = None
         self._discarding: set[asyncio.Task[None]] = set()
         self.search = Search(None)
         self.images = Images(config.containers)
@@ -85,6 +86,34 @@ class Containers:
     def let_go(self, name: str, ended: bool) -> None:
         if self._held.remove(name) and ended:
             self.discard([name])
+
+    async def folder(self) -> tuple[str, str] | None:
+        """The runtime, and where it keeps images. Asked once."""
+        runtime = self.runtime
+        if runtime is not None and self._kept_at is None:
+            with contextlib.suppress(Away, Failed):
+                self._kept_at = await asyncio.to_thread(stored.folder_of, runtime)
+        return None if runtime is None or not self._kept_at else (runtime.kind, self._kept_at)
+
+    async def stored(self) -> tuple[StoredImage, ...]:
+        if self.runtime is None:
+            return ()
+        try:
+            return await asyncio.to_thread(stored.images_of, self.runtime)
+        except (Away, Failed) as error:
+            raise Unreachable(f"{self.runtime.kind} does not respond: {error}") from None
+
+    async def remove_image(self, image: StoredImage, names: Sequence[str]) -> str:
+        if self.runtime is None:
+            return self.search.missing.en
+        return await self.images.remove(self.runtime, image, names)
+
+    def names_of(self, image: str) -> tuple[str, ...]:
+        kind = self.runtime.kind if self.runtime is not None else "docker"
+        try:
+            return tuple(refs.names_of(image, kind, self._config.containers.registries))
+        except refs.BadName:
+            return ()
 
     def discard(self, names: list[str]) -> None:
         """Removes ended containers in the background. A sweep finds what a crash leaves."""

@@ -1,0 +1,131 @@
+"""Datasets, disks, and folders brought along: `client.data`.
+
+`async_data` is generated from this file by `scripts/docs`.
+"""
+
+from __future__ import annotations
+
+from danlu.sdk.calls import BASE, as_json
+from danlu.sdk.fastjson import dumps
+from danlu.sdk.wire import segment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from danlu.sdk import model
+    from danlu.sdk.calls import Calls
+
+
+class Data:
+    """What jobs read and bring along, and where it is kept."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    # Folders brought along
+
+    def bundles(self) -> model.BundleList:
+        """Yours, and what else may be brought along."""
+        answer: model.BundleList = self._do("GET", "/bundles")
+        return answer
+
+    def offer_bundle(self, packed: bytes) -> model.Offered:
+        """`packed`: the zlib-compressed list of a folder's files (docs/reference/api.md).
+        `Client.carry` does all of it.
+        """
+        path, kind = f"{BASE}/bundles", "application/octet-stream"
+        answer: model.Offered = as_json(self._calls._ask("POST", path, packed, kind, timeout=300))
+        return answer
+
+    def forget_bundle(self, id: str) -> model.BundleView:
+        """Jobs that ended cannot be run again with it."""
+        answer: model.BundleView = self._do("DELETE", bundle_path(id))
+        return answer
+
+    # Datasets
+
+    def datasets(self) -> list[model.Dataset]:
+        """Those you may read, and your proposals; admins see all."""
+        answer: list[model.Dataset] = self._do("GET", "/datasets")["datasets"]
+        return answer
+
+    def dataset(self, name: str) -> model.Dataset:
+        answer: model.Dataset = self._do("GET", dataset_path(name))
+        return answer
+
+    def add_dataset(self, name: str, **values: Any) -> model.Dataset:
+        """`values`: volume, folder, title, licence, how, ... as in the API. A proposal, unless by
+        an admin.
+        """
+        answer: model.Dataset = self._do("POST", "/datasets", {"name": name, **values}, False)
+        return answer
+
+    def change_dataset(self, name: str, **changes: Any) -> model.Dataset:
+        answer: model.Dataset = self._do("PATCH", dataset_path(name), changes)
+        return answer
+
+    def remove_dataset(self, name: str) -> model.Dataset:
+        """Its files are kept."""
+        answer: model.Dataset = self._do("DELETE", dataset_path(name), None, False)
+        return answer
+
+    def accept_dataset(self, name: str) -> model.Dataset:
+        answer: model.Dataset = self._do("POST", f"{dataset_path(name)}/accept", {})
+        return answer
+
+    def reject_dataset(self, name: str, reason: str = "") -> model.Dataset:
+        path = f"{dataset_path(name)}/reject"
+        answer: model.Dataset = self._do("POST", path, {"reason": reason})
+        return answer
+
+    def measure_dataset(self, name: str) -> model.Dataset:
+        """Counts in the background: `measuring` says whether it still does."""
+        answer: model.Dataset = self._do("POST", f"{dataset_path(name)}/measure", {})
+        return answer
+
+    def stage_dataset(self, name: str, nodes: list[str] | None = None) -> model.Dataset:
+        """Copies it to the fast volumes of these nodes, or of all, in the background."""
+        path = f"{dataset_path(name)}/stage"
+        answer: model.Dataset = self._do("POST", path, {"nodes": nodes or []})
+        return answer
+
+    def unstage_dataset(self, name: str) -> model.Dataset:
+        """Removes the copies on fast volumes."""
+        answer: model.Dataset = self._do("DELETE", f"{dataset_path(name)}/stage", None, False)
+        return answer
+
+    def measure_volume(self, name: str) -> model.Volume:
+        """How fast it is; takes some seconds."""
+        path = f"{BASE}/volumes/{segment(name)}/measure"
+        answer: model.Volume = as_json(self._calls._ask("POST", path, b"{}", timeout=120))
+        return answer
+
+    # Disks
+
+    def disks(self) -> model.DiskReport:
+        """What your folders take; for admins also how full every disk is, and what takes the
+        room.
+        """
+        answer: model.DiskReport = self._do("GET", "/disks")
+        return answer
+
+    def clean_disks(
+        self, *, dry_run: bool = True, rules: list[str] | None = None
+    ) -> model.Cleaning:
+        """Removes what can be had again: unused images, old logs. For admins."""
+        order = {"dry_run": dry_run, "rules": rules or []}
+        answer: model.Cleaning = self._do("POST", "/disks/clean", order)
+        return answer
+
+    def _do(self, method: str, path: str, values: Any = None, repeatable: bool = True) -> Any:
+        body = None if values is None else dumps(values).encode()
+        return as_json(self._calls._ask(method, f"{BASE}{path}", body, repeatable=repeatable))
+
+
+def bundle_path(id: str) -> str:
+    return f"/bundles/{segment(id)}"
+
+
+def dataset_path(name: str) -> str:
+    return f"/datasets/{segment(name)}"
