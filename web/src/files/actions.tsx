@@ -4,7 +4,7 @@ import { useNavigate } from "react-router";
 import { api, got } from "../api/client";
 import { useFileWords } from "../i18n/files";
 import { Back, Bin, Chart, Copy, Down, Folder, Lines, Right } from "../ui/icons";
-import { archiveAddress, changed, contentAddress, isFolder, LONGEST, type Entry, type Root } from "./asks";
+import { archiveAddress, changed, contentAddress, isFolder, LONGEST, MOST_PATHS, type Entry, type Root } from "./asks";
 import { setClip } from "./clipboard";
 import { Delete, NewFolder, Rename, Transfer, type Taken } from "./dialogs";
 import { Menu, type Item } from "./menu";
@@ -106,7 +106,7 @@ function downloads(entries: Entry[], words: { download: string; tar: string; zip
   const paths = entries.map((entry) => entry.path);
   return (["zip", "tar"] as const).map((format) => {
     const href = archiveAddress(paths, format);
-    return href.length > LONGEST ? { name: words[format], icon: <Down />, act: tooMany } : { name: words[format], icon: <Down />, href, download: true };
+    return href.length > LONGEST || paths.length > MOST_PATHS ? { name: words[format], icon: <Down />, act: tooMany } : { name: words[format], icon: <Down />, href, download: true };
   });
 }
 

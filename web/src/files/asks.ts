@@ -86,6 +86,7 @@ export function archiveAddress(paths: readonly string[], format: "tar" | "zip"):
 
 /** Longer addresses are not taken by every server in between. */
 export const LONGEST = 7000;
+export const MOST_PATHS = 100; // of an archive
 
 const missing = (error: unknown) => (error as { status?: number }).status === 404;
 

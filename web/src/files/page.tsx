@@ -3,6 +3,7 @@ import { Link, Navigate, useLocation, useSearchParams } from "react-router";
 import { useWords } from "../i18n";
 import { useFileWords } from "../i18n/files";
 import { Problem } from "../ui/problem";
+import { SectionTabs } from "../ui/section-tabs";
 import { useRoots, useStat, isFolder } from "./asks";
 import { BinPage } from "./bin";
 import { Browser } from "./browser";
@@ -53,6 +54,7 @@ function Framed({ children }: { children: React.ReactNode }) {
   const words = useFileWords();
   return (
     <div className="files-page">
+      <SectionTabs />
       <h1 className="hidden-text">{words.title}</h1>
       {children}
     </div>

@@ -279,6 +279,7 @@ export const en = {
     againTime: (limit: string) => `Run again with ${limit}`,
     steps: { queue: "queue", pull: "pull", tools: "tools", create: "start", run: "run" },
     environment: "Environment",
+    saveImage: "Save as image",
     task: "Task",
     node: "Node",
     sideBySide: "Show the logs side by side",

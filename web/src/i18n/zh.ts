@@ -279,6 +279,7 @@ export const zh: Words = {
     againTime: (limit) => `以 ${limit}为上限再次运行`,
     steps: { queue: "排队", pull: "拉取镜像", tools: "准备工具", create: "启动", run: "运行" },
     environment: "开发环境",
+    saveImage: "保存为镜像",
     task: "子任务",
     node: "节点",
     sideBySide: "并排显示日志",
