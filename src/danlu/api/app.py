@@ -19,6 +19,9 @@ from danlu.api import (
     doors,
     downloads,
     environments,
+    file_transfers,
+    file_uploads,
+    files,
     groups,
     jobs,
     listing,
@@ -107,6 +110,9 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         doors,
         volumes,
         waiting,
+        files,
+        file_transfers,
+        file_uploads,
     ):
         app.include_router(module.router, prefix=BASE, responses=_ERRORS)
 

@@ -8,6 +8,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from danlu.api.problems import answer, too_large
 from danlu.spec.read import LARGEST_FILE
 
+STREAMED = "/danlu/v1/files/uploads"
+"""Bodies of uploads go to a file piece by piece, once the caller is known."""
+
+
+def _is_upload(scope: Scope) -> bool:
+    path = str(scope["path"])
+    return path == STREAMED or path.startswith(f"{STREAMED}/")
+
 
 class Bounded:
     """Checks the declared size before reading, and the actual size while reading."""
@@ -17,7 +25,7 @@ class Bounded:
         self._most = most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or _is_upload(scope):
             await self._app(scope, receive, send)
             return
         told = next((value for name, value in scope["headers"] if name == b"content-length"), b"")

@@ -15,6 +15,7 @@ from typing import Protocol
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from danlu.access.door import LOOPBACK, place_of
+from danlu.api.bounds import STREAMED
 from danlu.api.problems import ApiProblem, answer
 from danlu.spec.text import Text
 from danlu.spec.units import format_size
@@ -23,7 +24,7 @@ MOST_URL = 16 * 1024
 MOST_HEAD = 64 * 1024
 MOST_HEADERS = 200
 HEAD_SECONDS = 20.0
-BODY_SECONDS = 60.0  # bodies are small: job files
+BODY_SECONDS = 60.0  # bodies are small: job files; uploads: until the next bytes
 LOCAL_SHARE = 8  # all users of this machine have one address
 
 
@@ -92,6 +93,7 @@ class LimitedProtocol(HttpToolsProtocol):
     _unused = 0  # bytes received since the parser last completed a head or a piece of a body
     _upgraded = False
     _in_body = False
+    _arrived = 0  # bytes of this body since somebody last looked
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -137,13 +139,14 @@ class LimitedProtocol(HttpToolsProtocol):
         if size > MOST_HEAD or len(self.headers) > MOST_HEADERS:
             self._refusal = _head_too_large()
             raise Refused
-        self._unused = 0
+        self._unused = self._arrived = 0
         self._in_body = True
         self._stop_timer()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         self._unused = 0
+        self._arrived += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -182,10 +185,17 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _body_too_slow(self) -> None:
         self._timer = None
-        if self.flow.read_paused:  # it is the server that does not read on
+        # It is the server that does not read on, or an upload that takes its time.
+        if self.flow.read_paused or self._is_uploading():
+            self._arrived = 0
             self._timer = self.loop.call_later(self.body_seconds, self._body_too_slow)
         else:
             self._refuse(_body_too_slow(self.body_seconds))
+
+    def _is_uploading(self) -> bool:
+        """An upload that was not refused may go on for hours, as long as something arrives."""
+        answering = self.cycle is not None and not self.cycle.response_complete
+        return answering and self._arrived > 0 and self.url.startswith(STREAMED.encode())
 
     def _refuse(self, problem: ApiProblem) -> None:
         # Within another answer, these bytes would be taken for a part of it.

@@ -135,6 +135,7 @@ async def _serve_http(
             task.cancel()
         if gateway is not None:
             await gateway.close()
+        await ours.files.close()
         await gate.close()
     return 1 if controller.context.deposed.is_set() else 0
 

@@ -34,6 +34,7 @@ from danlu.services.cluster import Cluster
 from danlu.services.doors import Doors
 from danlu.services.environments import Environments
 from danlu.services.export import Export, Networks
+from danlu.services.files import Files
 from danlu.services.found import Found
 from danlu.services.jobs import Jobs
 from danlu.services.leaving import Leaving
@@ -78,6 +79,7 @@ class Services:
     stream: Stream
     secrets: Secrets
     volumes: Catalogue
+    files: Files
     cluster: Cluster
     board: Board
     metrics: Metrics
@@ -131,6 +133,7 @@ def services(
         stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),
+        files=_files(context),
         cluster=cluster,
         board=Board(controller, names),
         metrics=Metrics(controller, found),
@@ -154,6 +157,11 @@ def _catalogue(context: Context, changed: Callable[[], None]) -> Catalogue:
         nodes,
         changed,
     )
+
+
+def _files(context: Context) -> Files:
+    uids = context.settings.uids
+    return Files(context.identities, context.volumes, context.folders, uids)
 
 
 def _at_home(context: Context) -> HomeKeys:

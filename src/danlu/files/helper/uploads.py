@@ -1,0 +1,166 @@
+"""Uploads that can be continued: a hidden file in the target's folder, whose size is the offset.
+
+Nothing else is remembered: neither a killed server nor a killed helper loses a byte that is in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import stat
+
+from danlu.files.helper import wire
+from danlu.files.helper.beneath import Place, exists, parent_of, reopen, writable
+from danlu.files.helper.bundles import unpack
+from danlu.files.helper.changes import make_folders, settle
+from danlu.files.helper.entries import UPLOAD, ours
+from danlu.files.helper.faults import Fault
+from danlu.files.helper.names import LONGEST
+from danlu.files.helper.request import Request
+
+_NONCE = re.compile(r"[0-9a-f]{32}")
+RESERVE = 64 << 20  # bytes an upload leaves free
+_MODES = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def _part(request: Request) -> bytes:
+    nonce = request.text("nonce")
+    if not _NONCE.fullmatch(nonce):
+        raise Fault("not_found")
+    return UPLOAD + nonce.encode()
+
+
+def _home(request: Request) -> Place:
+    """A name in the folder the upload is kept in: the new file's, or the bundle's own folder."""
+    where = request.place()
+    return where.below(b"_") if request.text("kind") == "bundle" else where
+
+
+def create(request: Request) -> None:
+    where, size = request.place(), request.number("size")
+    writable(where)
+    home = _home(request)
+    if ours(home.name) or len(home.name) > LONGEST:
+        raise Fault("name_too_long" if len(home.name) > LONGEST else "bad_name", where.shown)
+    make_folders(home.parent())
+    with parent_of(home) as (folder, name):
+        if request.text("kind") != "bundle":
+            _check_taken(request, folder, name, where)
+        found = os.fstatvfs(where.root.fd)
+        if size + RESERVE > found.f_bavail * found.f_frsize:
+            raise Fault("no_room", where.shown)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _MODES
+        os.close(os.open(_part(request), flags, 0o666, dir_fd=folder))
+    request.answer(offset=0)
+
+
+def _check_taken(request: Request, folder: int, name: bytes, where: Place) -> None:
+    """Before the first byte: who has uploaded 5 GB does not want to hear of it then."""
+    if not exists(folder, name):
+        return
+    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    conflict = request.text("conflict")
+    if conflict == "rename":
+        return
+    if stat.S_ISDIR(found.st_mode):
+        raise Fault("is_a_folder", where.shown)
+    if conflict != "overwrite":
+        raise Fault("exists", where.shown)
+
+
+@contextlib.contextmanager
+def _opened(request: Request, folder: int):  # type: ignore[no-untyped-def]
+    fd = os.open(_part(request), os.O_PATH | _MODES, dir_fd=folder)
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            raise Fault("not_found")
+        part = reopen(fd, os.O_RDWR)
+    finally:
+        os.close(fd)
+    try:
+        yield part
+    finally:
+        os.close(part)
+
+
+def look(request: Request) -> None:
+    with parent_of(_home(request)) as (folder, _), _opened(request, folder) as part:
+        request.answer(offset=os.fstat(part).st_size)
+
+
+def forget(request: Request) -> None:
+    with parent_of(_home(request)) as (folder, _), _opened(request, folder):
+        os.unlink(_part(request), dir_fd=folder)
+    request.answer(offset=0)
+
+
+def append(request: Request) -> None:
+    """What has arrived stays, whatever happens next."""
+    total, at = request.number("size"), request.number("offset")
+    with parent_of(_home(request)) as (folder, _), _opened(request, folder) as part:
+        try:
+            fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise Fault("busy") from None
+            if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP):
+                raise
+        size = os.fstat(part).st_size
+        if size != at:
+            request.answer(error="offset", path="", detail=str(size))
+            return
+        request.answer(ready=True)
+        end = _take(request, part, at, total)
+        if end < total or request.text("kind") == "bundle":
+            request.answer(offset=end)
+            return
+        done = _finish(request, folder, part)
+    request.answer(offset=end, path=done.shown)
+
+
+def _take(request: Request, part: int, start: int, total: int) -> int:
+    named, _, wanted = request.text("checksum").partition(" ")
+    digest = hashlib.new(named, usedforsecurity=False) if named else None
+    at = start
+    while piece := wire.receive_piece(request.sock):
+        if at + len(piece) > total:
+            raise Fault("too_much")
+        if digest is not None:
+            digest.update(piece)
+        view = memoryview(piece)
+        while view:
+            done = os.pwrite(part, view, at)
+            at, view = at + done, view[done:]
+    if digest is not None and digest.hexdigest() != wanted:
+        os.ftruncate(part, start)
+        raise Fault("checksum")
+    return at
+
+
+def _finish(request: Request, folder: int, part: int) -> Place:
+    modified = request.values.get("modified")
+    if modified is not None:
+        with contextlib.suppress(OSError, OverflowError, ValueError):
+            os.utime(part, (float(modified), float(modified)))
+    where = request.place()
+    try:
+        return settle(folder, _part(request), where, folder, request.text("conflict") or "refuse")
+    except FileExistsError:
+        raise Fault("exists", where.shown) from None
+
+
+def unpack_bundle(request: Request) -> None:
+    """The bundle is whole: its files come into the folder, and it goes."""
+    where = request.place()
+    writable(where)
+    with parent_of(_home(request)) as (folder, _), _opened(request, folder) as part:
+        if os.fstat(part).st_size != request.number("size"):
+            raise Fault("not_found", where.shown)
+        unpack(request, part, where, request.text("conflict") or "refuse")
+        os.unlink(_part(request), dir_fd=folder)
+    request.outcome()

@@ -1,0 +1,465 @@
+"""The file centre: everything one may do with one's own files and those of one's groups.
+
+Paths are those a task sees. Every operation is done by the caller's own helper, with the caller's
+uid; here it is only decided which volumes they may name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from danlu.access.errors import Unfit
+from danlu.access.identities import Identities, Person, Uids, umask_of
+from danlu.access.principal import Asker
+from danlu.engines.api import Identity, Refused
+from danlu.files.folders import Folders
+from danlu.files.helper.bins import DAYS
+from danlu.files.helpers import PATIENCE, Away, Call, Helpers, RootAt
+from danlu.files.volumes import HOME, Volume, Volumes, below
+from danlu.services.file_operations import Operation, Operations
+from danlu.services.file_words import FileFault, fault, root_fault
+from danlu.spec.text import EMPTY, Text
+
+Values = dict[str, Any]
+BIN_DAYS = DAYS
+AT_ONCE = 2.0  # seconds a request waits for the end of what it began
+SLOW = 60.0  # seconds for what looks at many files, but is answered at once
+MEASURE_AGAIN = 6 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class RootView:
+    volume: Volume
+    total: int | None = None
+    free: int | None = None
+    used: int | None = None
+    used_at: float | None = None
+    bin: bool = False
+    problem: Text = EMPTY
+
+
+@dataclass(slots=True)
+class Measured:
+    """The last measurement of a folder."""
+
+    values: Values
+    operation: Operation | None = None
+
+
+class Transfer:
+    """Bytes on their way; `about` is what the helper says of them first."""
+
+    def __init__(self, call: Call, about: Values) -> None:
+        self._call = call
+        self.about = about
+
+    async def pieces(self, part: tuple[int, int] | None) -> AsyncIterator[bytes]:
+        """`part`: None if its length is not known before. Raises FileFault."""
+        try:
+            start, stop = part or (0, 0)
+            await self._call.send({"start": start, "stop": stop})
+            if part is None:
+                while piece := await self._call.piece(patience=SLOW):
+                    yield piece
+            while start < stop:
+                piece = await self._call.some(stop - start, SLOW)
+                start += len(piece)
+                yield piece
+        except Away as away:
+            raise FileFault(away.code) from None
+
+    async def write(self, data: bytes | bytearray) -> None:
+        """Empty data is the end. Raises FileFault, for what the helper says of it."""
+        try:
+            await self._call.send_piece(data)
+        except Away as away:
+            if away.code == "interrupted":
+                await self.result()  # the helper has said why, before it closed
+            raise FileFault(away.code) from None
+
+    async def result(self) -> Values:
+        return await answer_of(self._call, SLOW)
+
+    def close(self) -> None:
+        self._call.close()
+
+
+class Files:
+    def __init__(
+        self,
+        identities: Identities,
+        volumes: Volumes,
+        folders: Folders,
+        uids: Uids | None,
+        helpers: Helpers | None = None,
+    ) -> None:
+        self._identities = identities
+        self._volumes = volumes
+        self._folders = folders
+        self._uids = uids
+        self.helpers = helpers or Helpers()
+        self.operations = Operations()
+        self._measured: dict[tuple[str, str], Measured] = {}
+        self._prepared: set[tuple[object, ...]] = set()
+        self._written: dict[str, list[tuple[float, int]]] = {}
+
+    async def close(self) -> None:
+        await self.operations.close()
+        await self.helpers.close()
+
+    # -- which volumes ------------------------------------------------------------------------
+
+    async def _person(self, asks: Asker) -> Person:
+        person = await self._identities.person(asks.name)
+        if self._uids is not None and (person.uid is None or person.uid == 0):
+            raise FileFault("no_home", "", f"{person.name} has no uid on this machine")
+        return person
+
+    def _identity(self, person: Person) -> Identity:
+        return person.identity(None, umask_of(self._uids, person))
+
+    def _volume_of(self, person: Person, path: str) -> tuple[Volume, str]:
+        """The volume a path is in, and the rest of the path."""
+        if not path.startswith("/"):
+            raise Unfit(
+                "path",
+                Text(
+                    f"{path[:100]!r} must begin with /, such as /userhome/x",
+                    f"{path[:100]!r} 必须以 / 开头，例如 /userhome/x",
+                ),
+            )
+        if "\0" in path or ".." in path.split("/"):
+            raise FileFault("bad_name", path)
+        plain = "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
+        inside = [v for v in self._volumes.usable(person).values() if below(plain, v.target)]
+        if not inside:
+            raise FileFault("not_found", path)
+        volume = max(inside, key=lambda each: len(each.target))
+        return volume, plain[len(volume.target.rstrip("/")) :].strip("/")
+
+    async def _ask(
+        self, asks: Asker, op: str, named: dict[str, str | Sequence[str]], **values: Any
+    ) -> Call:
+        """Begins a request about the named paths, each in a volume the caller may use."""
+        person = await self._person(asks)
+        roots: list[Volume] = []
+        told: Values = {"op": op, **values}
+        for key, given in named.items():
+            several = [given] if isinstance(given, str) else given
+            found = []
+            for path in several:
+                volume, rest = self._volume_of(person, path)
+                if volume not in roots:
+                    roots.append(volume)
+                found.append([roots.index(volume), rest])
+            told[key] = found[0] if isinstance(given, str) else found
+        return await self._ask_of(person, roots, told)
+
+    async def _ask_of(self, person: Person, roots: Sequence[Volume], told: Values) -> Call:
+        at = [_root(volume) for volume in roots]
+        first = at[0].path if at else ""
+        try:
+            await self._make_folders(person)
+            return await self.helpers.ask(self._identity(person), at, told)
+        except Away as away:
+            raise FileFault(away.code, away.path or first) from None
+        except OSError as error:
+            raise root_fault(error, first) from None
+
+    async def _make_folders(self, person: Person) -> None:
+        """Once: the folders of a person and their groups, as for their first job."""
+        key = (person.name, person.uid, *person.groups)
+        if key in self._prepared:
+            return
+        for volume in self._volumes.usable(person).values():
+            if volume.config.declared == "built-in":
+                # One that does not answer would keep the whole server waiting below.
+                with contextlib.suppress(FileNotFoundError):
+                    os.close(await self.helpers.open_root(_root(volume)))
+        try:
+            await self._folders.ready(person)
+        except Refused as error:
+            raise FileFault("no_home", "", str(error)) from None
+        self._prepared.add(key)
+
+    async def _answer(
+        self,
+        asks: Asker,
+        op: str,
+        named: dict[str, str | Sequence[str]],
+        patience: float = PATIENCE,
+        **values: Any,
+    ) -> Values:
+        call = await self._ask(asks, op, named, **values)
+        try:
+            return await answer_of(call, patience)
+        finally:
+            call.close()
+
+    # -- looking ------------------------------------------------------------------------------
+
+    async def roots(self, asks: Asker) -> list[RootView]:
+        person = await self._person(asks)
+        usable = sorted(self._volumes.usable(person).values(), key=_order)
+        views = await asyncio.gather(*(self._root_view(person, volume) for volume in usable))
+        return _without_repeats(views)
+
+    async def _root_view(self, person: Person, volume: Volume) -> RootView:
+        try:
+            call = await self._ask_of(person, [volume], {"op": "room"})
+            try:
+                values = await answer_of(call, 5.0)
+            finally:
+                call.close()
+        except FileFault as problem:
+            return RootView(volume, problem=problem.message)
+        known = self._measured.get((person.name, volume.source))
+        used, used_at = None, None
+        if known is not None and known.values.get("measured_at"):
+            used_at = float(known.values["measured_at"])
+            used = int(known.values["size"]) + self._since(volume.source, used_at)
+        return RootView(
+            volume, int(values["total"]), int(values["free"]), used, used_at, bool(values["bin"])
+        )
+
+    async def listing(
+        self, asks: Asker, path: str, offset: int, limit: int, sort: str, hidden: bool
+    ) -> Values:
+        asked = {"offset": offset, "limit": limit, "sort": sort, "hidden": hidden}
+        return await self._answer(asks, "list", {"path": path}, SLOW, **asked)
+
+    async def stat(self, asks: Asker, path: str) -> Values:
+        return _entry(await self._answer(asks, "stat", {"path": path}))
+
+    async def preview(self, asks: Asker, path: str, offset: int, limit: int, tail: int) -> Values:
+        asked = {"offset": offset, "limit": limit, "tail": tail}
+        return await self._answer(asks, "preview", {"path": path}, **asked)
+
+    async def search(
+        self, asks: Asker, path: str, q: str, kind: str, limit: int
+    ) -> AsyncIterator[Values]:
+        """Begun before the first line is sent, so that errors are answers."""
+        call = await self._ask(asks, "search", {"path": path}, q=q, kind=kind, limit=limit)
+        try:
+            first = await answer_of(call, SLOW)
+        except BaseException:
+            call.close()
+            raise
+        return _lines(call, first)
+
+    # -- bytes --------------------------------------------------------------------------------
+
+    async def content(self, asks: Asker, path: str) -> Transfer:
+        return await self._begun(await self._ask(asks, "content", {"path": path}))
+
+    async def archive(self, asks: Asker, paths: Sequence[str], format: str) -> Transfer:
+        call = await self._ask(asks, "archive", {"paths": paths}, format=format)
+        return await self._begun(call, SLOW * 5)
+
+    async def upload(self, asks: Asker, op: str, path: str, **values: Any) -> Transfer:
+        """`op`: create, look, append or forget. Writing begins with the first answer."""
+        call = await self._ask(asks, f"upload-{op}", {"path": path}, **values)
+        return await self._begun(call)
+
+    async def unpack(self, asks: Asker, path: str, **values: Any) -> Operation:
+        return await self._operate(asks, "unpack", {"path": path}, path, **values)
+
+    async def wrote(self, asks: Asker, path: str, size: int) -> None:
+        """Counts an upload at once: measuring again takes long."""
+        volume, _ = self._volume_of(await self._person(asks), path)
+        lines = self._written.setdefault(volume.source, [])
+        lines.append((time.time(), size))
+        if len(lines) > 1000:
+            lines[:2] = [(lines[1][0], lines[0][1] + lines[1][1])]
+
+    async def _begun(self, call: Call, patience: float = PATIENCE) -> Transfer:
+        try:
+            return Transfer(call, await answer_of(call, patience))
+        except BaseException:
+            call.close()
+            raise
+
+    # -- changing -----------------------------------------------------------------------------
+
+    async def make_folder(self, asks: Asker, path: str, parents: bool) -> Values:
+        return _entry(await self._answer(asks, "mkdir", {"path": path}, parents=parents))
+
+    async def move(
+        self,
+        asks: Asker,
+        kind: str,
+        paths: Sequence[str],
+        into: str | None,
+        to: str | None,
+        conflict: str,
+    ) -> Operation:
+        """`kind`: move or copy."""
+        if (into is None) == (to is None):
+            raise Unfit(
+                "into",
+                Text("give either into (a folder) or to (a new path)", "请给出 into（目录）或 to"),
+            )
+        if to is not None and len(paths) != 1:
+            raise Unfit("to", Text("is for a single path; use into", "只能用于一个路径；请用 into"))
+        target = str(into if to is None else to)
+        named: dict[str, str | Sequence[str]] = {"paths": paths}
+        named["into" if to is None else "to"] = target
+        return await self._operate(asks, kind, named, target, conflict=conflict)
+
+    async def delete(self, asks: Asker, paths: Sequence[str], forever: bool) -> Operation:
+        return await self._operate(asks, "delete", {"paths": paths}, None, forever=forever)
+
+    async def _operate(
+        self,
+        asks: Asker,
+        kind: str,
+        named: dict[str, str | Sequence[str]],
+        target: str | None,
+        **values: Any,
+    ) -> Operation:
+        self.operations.check(asks.name)
+        call = await self._ask(asks, kind, named, **values)
+        paths = list(named.get("paths", ()))
+        operation = self.operations.start(asks.name, kind, paths, target, call)
+        await operation.wait(AT_ONCE)
+        return operation
+
+    # -- the bin ------------------------------------------------------------------------------
+
+    async def bin(self, asks: Asker) -> Values:
+        call = await self._ask_bin(asks, "bin")
+        try:
+            return await answer_of(call, SLOW)
+        finally:
+            call.close()
+
+    async def restore(self, asks: Asker, ids: list[str], conflict: str) -> Operation:
+        return await self._operate_bin(asks, "restore", ids=ids, conflict=conflict)
+
+    async def empty(self, asks: Asker, ids: list[str] | None) -> Operation:
+        return await self._operate_bin(asks, "empty", ids=ids)
+
+    async def _operate_bin(self, asks: Asker, kind: str, **values: Any) -> Operation:
+        self.operations.check(asks.name)
+        call = await self._ask_bin(asks, kind, **values)
+        paths = list(values.get("ids") or ())
+        operation = self.operations.start(asks.name, kind, paths, None, call)
+        await operation.wait(AT_ONCE)
+        return operation
+
+    async def _ask_bin(self, asks: Asker, op: str, **values: Any) -> Call:
+        """About all volumes that answer; a volume that is away keeps its bin."""
+        person = await self._person(asks)
+        views = await self.roots(asks)
+        there = [view.volume for view in views if not view.problem and view.bin]
+        return await self._ask_of(person, there, {"op": op, **values})
+
+    # -- sizes --------------------------------------------------------------------------------
+
+    async def usage(self, asks: Asker, path: str, fresh: bool) -> Values:
+        """What was measured last; begins to measure if that is unknown or old."""
+        person = await self._person(asks)
+        volume, rest = self._volume_of(person, path)
+        key = (person.name, f"{volume.source}/{rest}".rstrip("/"))
+        known = self._measured.get(key)
+        running = known is not None and known.operation is not None and not known.operation.ended_at
+        at = known.values.get("measured_at") if known is not None else None
+        if not running and (fresh or at is None or time.time() - float(at) > MEASURE_AGAIN):
+            known = await self._measure(asks, key, path)
+        assert known is not None
+        operation = known.operation
+        if operation is not None:
+            await operation.wait(AT_ONCE)
+            if operation.state == "failed":
+                self._measured.pop(key, None)
+                raise FileFault("failed", path, operation.message.en)
+        going = operation is not None and operation.ended_at is None
+        return {
+            **known.values,
+            "path": path,
+            "operation": operation.id if operation and going else None,
+        }
+
+    async def _measure(self, asks: Asker, key: tuple[str, str], path: str) -> Measured:
+        self.operations.check(asks.name)
+        call = await self._ask(asks, "usage", {"path": path})
+        if len(self._measured) > 10_000:
+            self._measured.clear()
+        known = self._measured.setdefault(key, Measured(dict(_UNMEASURED)))
+
+        def done(operation: Operation) -> None:
+            if operation.usage is not None:
+                known.values = operation.usage
+
+        known.operation = self.operations.start(asks.name, "usage", [path], None, call, done)
+        return known
+
+    def _since(self, source: str, at: float) -> int:
+        return sum(size for when, size in self._written.get(source, ()) if when > at)
+
+
+_UNMEASURED: Values = {
+    "size": 0,
+    "files": 0,
+    "folders": 0,
+    "children": [],
+    "complete": False,
+    "measured_at": None,
+}
+
+
+async def answer_of(call: Call, patience: float = PATIENCE) -> Values:
+    """Raises FileFault for what the helper refuses, and if it does not answer."""
+    try:
+        values = await call.answer(patience)
+    except Away as away:
+        raise FileFault(away.code, away.path) from None
+    if "error" in values:
+        raise fault(values)
+    return values
+
+
+async def _lines(call: Call, first: Values) -> AsyncIterator[Values]:
+    try:
+        values = first
+        while True:
+            yield values
+            if "end" in values:
+                return
+            values = await answer_of(call, 60.0)
+    finally:
+        call.close()
+
+
+def _entry(values: Values) -> Values:
+    entry = values.get("entry")
+    if not isinstance(entry, dict):
+        raise FileFault("interrupted")
+    return entry
+
+
+def _root(volume: Volume) -> RootAt:
+    return RootAt(volume.source, volume.target, volume.name, volume.config.read_only)
+
+
+def _order(volume: Volume) -> tuple[int, str]:
+    return (
+        0 if volume.name == HOME else 1 if volume.config.declared == "built-in" else 2
+    ), volume.name
+
+
+def _without_repeats(views: Iterable[RootView]) -> list[RootView]:
+    """One folder under two paths is shown under the first."""
+    seen: set[str] = set()
+    kept = []
+    for view in views:
+        if view.volume.source not in seen:
+            seen.add(view.volume.source)
+            kept.append(view)
+    return kept
