@@ -3,6 +3,7 @@ import { useMe } from "../api/session";
 import { useImageWords } from "../i18n/images";
 import { CopyButton } from "../ui/copy";
 import { Section } from "../ui/manage";
+import { size } from "../ui/values";
 import { useRegistry } from "./server";
 
 /** What to type, with what is true of this server and this person. */
@@ -18,9 +19,9 @@ export function RegistryCard() {
       </Section>
     );
   }
-  const mine = `${registry.host}/${me.user.toLowerCase()}/torch:1`;
+  const mine = `${registry.address}/${me.user.toLowerCase()}/torch:1`;
   const lines: [string, string][] = [
-    [words.login, `docker login ${registry.host} -u ${me.user}`],
+    [words.login, `docker login ${registry.address} -u ${me.user}`],
     [words.tag, `docker tag my-image ${mine}`],
     [words.push, `docker push ${mine}`],
     [words.pull, `docker pull ${mine}`],
@@ -32,6 +33,9 @@ export function RegistryCard() {
         <p className="note">
           {words.note} <Link to="/account">{words.tokens}</Link>
         </p>
+        {registry.usage.filter((one) => one.kind === "user" && one.quota !== null).map((one) => (
+          <p key={one.name} className="note">{words.quota(size(one.used), size(one.quota ?? 0))}</p>
+        ))}
         <ol>
           {lines.map(([name, line]) => (
             <li key={name}>
@@ -43,8 +47,8 @@ export function RegistryCard() {
             </li>
           ))}
         </ol>
-        {registry.plain && <p className="note breakable">{words.plain(registry.host)}</p>}
-        {registry.readOnly && <p className="problem">{words.readOnly}</p>}
+        {!registry.tls && <p className="note breakable">{words.plain(registry.address)}</p>}
+        {registry.read_only && <p className="problem">{words.readOnly}</p>}
       </div>
     </Section>
   );

@@ -1,14 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { api, got } from "../api/client";
+import { api, got, Refusal, type Schemas } from "../api/client";
 
-export interface Registry {
-  host: string;
-  plain: boolean;
-  readOnly: boolean;
-}
+export type Registry = Schemas["RegistryStatus"];
 
-/** The server's own registry; undefined: not known yet, null: it has none. */
+/** The server's own registry; undefined: not known yet, null: it has none, or it does not answer. */
 export function useRegistry(): Registry | null | undefined {
-  const asked = useQuery({ queryKey: ["server"], queryFn: () => got(api.GET("/danlu/v1/server")), staleTime: 600_000 });
-  return asked.data === undefined ? undefined : null;
+  const asked = useQuery({ queryKey: ["registry"], queryFn: () => got(api.GET("/danlu/v1/registry")), staleTime: 60_000 });
+  if (asked.data !== undefined) return asked.data.address === "" ? null : asked.data;
+  return asked.error instanceof Refusal ? null : undefined;
 }

@@ -5,7 +5,7 @@ import { setActive } from "./active";
 import { forget, keepBatch, keepSent, sentBefore, urlsOf } from "./journal";
 import { pack } from "./pack";
 import { hash, plan, sizeOf, type Picked, type Piece } from "./plan";
-import { Refused, send, Stopped, withdraw } from "./send";
+import { finishBundle, Gone, Refused, send, Stopped, withdraw } from "./send";
 import type { Refusal } from "../api/client";
 
 export interface Target {
@@ -19,6 +19,10 @@ export interface Target {
   renamed: Record<string, string>;
   endpoint: string;
   metadata: (piece: Piece) => Record<string, string>;
+  /** Whether a file is there already, as it would be after its upload. */
+  isThere: (piece: Piece) => Promise<boolean>;
+  /** Waits until an archive is unpacked; returns what could not be. Null: the server no longer knows of it. */
+  unpacked: (operation: string) => Promise<Failure[] | null>;
 }
 
 export type State = "sending" | "waiting" | "paused" | "done" | "failed";
@@ -26,7 +30,7 @@ export type State = "sending" | "waiting" | "paused" | "done" | "failed";
 export interface Failure {
   path: string;
   /** Null: the browser could not read it. */
-  refusal: Refusal | null;
+  refusal: Pick<Refusal, "en" | "zh"> | null;
 }
 
 export interface Batch {
@@ -212,18 +216,29 @@ export class Queue {
       const data = await this.dataOf(batch, piece);
       const before = await sentBefore(key);
       if (stop.signal.aborted) return;
-      await send(data, {
-        endpoint: batch.target.endpoint,
-        metadata: batch.target.metadata(piece),
-        url: before?.url ?? "",
-        begun: (url) => void keepSent({ key, url, done: false }),
-        progress: (bytes) => {
-          if (mine()) batch.running.set(piece, Math.min(bytes, piece.bytes));
-          batch.tries = 0;
-          this.later();
-        },
-        stop: stop.signal,
-      });
+      let address = before?.url ?? "";
+      const progress = (bytes: number) => {
+        if (mine()) batch.running.set(piece, Math.min(bytes, piece.bytes));
+        batch.tries = 0;
+        this.later();
+      };
+      const begun = (url: string) => {
+        address = url;
+        void keepSent({ key, url, done: false });
+      };
+      const sending = { endpoint: batch.target.endpoint, metadata: batch.target.metadata(piece), begun, progress, stop: stop.signal };
+      let operation = "";
+      try {
+        operation = await send(data, { ...sending, url: address });
+        if (piece.kind === "bundle") await this.unpack(batch, operation || (await finishBundle(address, data.size)));
+      } catch (error) {
+        if (!(error instanceof Gone)) throw error;
+        // A file that is complete is no upload any more. An archive is simply sent once more: it changes nothing twice.
+        if (piece.kind === "bundle" || !(await batch.target.isThere(piece))) {
+          operation = await send(data, { ...sending, url: "" });
+          if (piece.kind === "bundle") await this.unpack(batch, operation || (await finishBundle(address, data.size)));
+        }
+      }
       if (!mine()) return;
       batch.running.delete(piece);
       await keepSent({ key, url: "", done: true });
@@ -248,6 +263,12 @@ export class Queue {
       batch.todo.unshift(piece);
       this.wait(batch);
     }
+  }
+
+  private async unpack(batch: Work, operation: string): Promise<void> {
+    const failures = await batch.target.unpacked(operation);
+    if (failures === null) throw new Gone();
+    batch.failures.push(...failures);
   }
 
   /** Of an archive only the archive has to be held, and only while it is sent. */

@@ -23,8 +23,12 @@ export class Refused extends Error {
 
 export class Stopped extends Error {}
 
-/** Sends what is missing of it, by the tus protocol. Throws `Refused`, `Stopped`, or what stands for "try again". */
-export function send(data: Blob, sending: Sending): Promise<void> {
+/** The server does not know an upload that was begun: it is complete, or was given up long ago. */
+export class Gone extends Error {}
+
+/** Sends what is missing of it, by the tus protocol, and returns the server's last word (of an archive, the
+ * operation that unpacks it). Throws `Refused`, `Stopped`, `Gone`, or what stands for "try again". */
+export function send(data: Blob, sending: Sending): Promise<string> {
   const { stop } = sending;
   return new Promise((done, failed) => {
     if (stop.aborted) {
@@ -32,7 +36,8 @@ export function send(data: Blob, sending: Sending): Promise<void> {
       return;
     }
     const upload = new Upload(data, {
-      endpoint: sending.endpoint,
+      // Not both: an upload that is gone may be complete, and must not be sent again unseen.
+      endpoint: sending.url === "" ? sending.endpoint : null,
       uploadUrl: sending.url || null,
       metadata: sending.metadata,
       chunkSize: PIECE,
@@ -47,9 +52,9 @@ export function send(data: Blob, sending: Sending): Promise<void> {
       },
       onUploadUrlAvailable: () => sending.begun(upload.url ?? ""),
       onProgress: sending.progress,
-      onSuccess: () => {
+      onSuccess: ({ lastResponse }) => {
         stop.removeEventListener("abort", abort);
-        done();
+        done(lastResponse.getHeader("Danlu-Operation") ?? "");
       },
       onError: (error) => {
         stop.removeEventListener("abort", abort);
@@ -72,10 +77,22 @@ async function reason(error: Error): Promise<Error> {
   const answer = error instanceof DetailedError ? error.originalResponse : null;
   const status = answer?.getStatus() ?? 0;
   if (status === 401) lost();
-  const fresh = error instanceof DetailedError && error.originalRequest?.getMethod() === "POST";
+  const method = error instanceof DetailedError ? error.originalRequest?.getMethod() : "";
+  if ((method === "HEAD" || method === "PATCH") && (status === 404 || status === 410)) return new Gone();
+  const fresh = method === "POST";
   // 409 while sending: the server has more or less of it than was thought; beginning with 409 is a refusal.
   if (answer === null || status >= 500 !== (status === 507) || (PASSING.includes(status) && !(status === 409 && fresh))) return error;
   return new Refused(await refusalOf(new Response(answer.getBody(), { status })));
+}
+
+/** All of an archive is there, but not its unpacking: the answer was lost, or the server restarted. */
+export async function finishBundle(url: string, size: number): Promise<string> {
+  const headers = new Headers({ "Tus-Resumable": "1.0.0", "Upload-Offset": String(size), "Content-Type": "application/offset+octet-stream" });
+  authorised(headers, "PATCH");
+  const answer = await fetch(url, { method: "PATCH", headers, body: new Blob([]) });
+  if (answer.status === 404) throw new Gone();
+  if (!answer.ok) throw PASSING.includes(answer.status) || answer.status >= 500 ? new Error() : new Refused(await refusalOf(answer));
+  return answer.headers.get("Danlu-Operation") ?? "";
 }
 
 /** Tells the server that nobody will send the rest. */

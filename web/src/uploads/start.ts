@@ -1,10 +1,11 @@
-import { below, ending, parentOf } from "../files/paths";
+import { below, ending } from "../files/paths";
+import { api, got, Refusal } from "../api/client";
 import { exists, UPLOADS } from "../files/asks";
 import type { Taken } from "../files/dialogs";
 import { unfinished } from "./journal";
 import { topNames } from "./pick";
 import type { Picked, Piece } from "./plan";
-import { keyOf, queue } from "./queue";
+import { keyOf, queue, type Failure } from "./queue";
 
 /** As the API writes names: a backslash that could be taken for an escape is one itself. */
 const told = (path: string) => path.replace(/\\(?=x[0-9a-fA-F]{2})/g, "\\x5c");
@@ -33,11 +34,9 @@ export async function upload(picked: Picked[], folder: string, user: string, ask
     const choice = taken.length > 0 ? await ask(taken) : "refuse";
     if (choice === null) return;
     if (choice === "skip") rest = picked.filter(({ path }) => !taken.includes(path.split("/", 1)[0] as string));
-    else conflict = choice;
-    const folders = new Set(picked.filter(({ path, file }) => path.includes("/") || file === null).map(({ path }) => path.split("/", 1)[0] as string));
-    if (choice === "rename") {
-      for (const name of taken.filter((one) => folders.has(one))) renamed = { ...renamed, [name]: await freeName(folder, name) };
-    }
+    else if (choice === "overwrite") conflict = choice;
+    // Named here and not by the server: what is sent again after a break must not get another number.
+    else if (choice === "rename") for (const name of taken) renamed = { ...renamed, [name]: await freeName(folder, name) };
   }
   const moved = rest.map((one) => {
     const [top = "", ...inside] = one.path.split("/");
@@ -51,18 +50,46 @@ export async function upload(picked: Picked[], folder: string, user: string, ask
     renamed,
     endpoint: UPLOADS,
     metadata: (piece) => metadata(piece, folder, conflict),
+    isThere: (piece) => isThere(piece, folder),
+    unpacked,
   });
+}
+
+async function isThere(piece: Piece, folder: string): Promise<boolean> {
+  const file = piece.picked[0]?.file;
+  const path = below(folder, told(piece.picked[0]?.path ?? ""));
+  try {
+    const found = await got(api.GET("/danlu/v1/files/stat", { params: { query: { path } } }));
+    return file != null && found.kind === "file" && found.size === file.size && Math.abs(found.modified_at - file.lastModified / 1000) < 1;
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 404) return false;
+    throw error;
+  }
+}
+
+async function unpacked(id: string): Promise<Failure[] | null> {
+  for (;;) {
+    try {
+      const found = await got(api.GET("/danlu/v1/files/operations/{id}", { params: { path: { id }, query: { wait: 10 } } }));
+      if (found.state === "running") continue;
+      if (found.state === "cancelled") return null;
+      const told = found.problems.map(({ path, message_en: en, message_zh: zh }) => ({ path, refusal: { en, zh } }));
+      return found.state === "failed" && told.length === 0 ? [{ path: found.target ?? "", refusal: { en: found.message_en ?? "", zh: found.message_zh ?? "" } }] : told;
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 404) return null;
+      throw error;
+    }
+  }
 }
 
 function metadata(piece: Piece, folder: string, conflict: string): Record<string, string> {
   const [first] = piece.picked;
   // A folder's name was free when it began: what is in it now was sent before the connection broke.
-  if (piece.kind === "bundle") return { kind: "bundle", path: folder, conflict: conflict === "rename" ? "rename" : "overwrite" };
+  if (piece.kind === "bundle") return { kind: "bundle", path: folder, conflict: "overwrite" };
   const path = below(folder, told(first?.path ?? ""));
   return {
     kind: "file",
     path,
-    folders: parentOf(path),
     conflict: first?.path.includes("/") && conflict === "refuse" ? "overwrite" : conflict,
     modified: String((first?.file?.lastModified ?? 0) / 1000),
   };
