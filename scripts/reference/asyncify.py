@@ -13,7 +13,7 @@ HEAD = """# ruff: noqa: ASYNC109 - a timeout that goes along with the request
 \"\"\"The requests of `NAME`, awaited. Made by `scripts/docs`: change that instead.\"\"\"
 
 """
-SOURCES = ("calls", "people", "scheduling", "environments")
+SOURCES = ("calls", "people", "scheduling", "environments", "files")
 
 
 def made() -> dict[Path, str]:

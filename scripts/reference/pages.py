@@ -17,6 +17,7 @@ from danlu.sdk import errors
 from danlu.sdk.aio import AsyncClient
 from danlu.sdk.client import Client
 from danlu.sdk.environments import Environments
+from danlu.sdk.files import Files
 from danlu.sdk.people import People
 from danlu.sdk.scheduling import Scheduling
 
@@ -114,6 +115,8 @@ def _sdk() -> str:
     parts += _methods(People)
     parts.append("\n## Methods of client.environments\n")
     parts += _methods(Environments)
+    parts.append("\n## Methods of client.files\n")
+    parts += _methods(Files)
     parts.append("\n## Methods of client.scheduling\n")
     parts += _methods(Scheduling)
     parts.append(_async_part())

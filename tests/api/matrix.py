@@ -35,6 +35,9 @@ OWNER_ONLY = "401 404 200 403 403 401 403"
 ADMIN_ONLY = "401 403 403 403 200 401 403"
 ADMIN_READS = "401 403 403 403 200 401 403"
 LETS_IN = "401 404 404 200 200 401 403"
+NO_SUCH_FILE = "401 404 404 404 404 401 404"
+IN_THE_GROUP = "401 404 200 200 404 401 403"
+UPLOADS = "401 412 412 412 412 401 403"
 
 PASSWORD = "a password of many words"
 SIGN_UP = {"password": PASSWORD}
@@ -176,6 +179,40 @@ ROUTES: dict[str, Row] = {
         "401 404 403 403 200 401 403", {"note": "x"}, names={"name": "volume"}
     ),
     "DELETE /danlu/v1/volumes/{name}": Row("401 404 403 403 200 401 403", names={"name": "volume"}),
+    # Files are one's own and one's groups'; an admin has no other's.
+    "GET /danlu/v1/files/roots": Row(SIGNED_IN),
+    "GET /danlu/v1/files/list": Row(SIGNED_IN, query="path=/userhome"),
+    "GET /danlu/v1/files/stat": Row(SIGNED_IN, query="path=/userhome"),
+    "GET /danlu/v1/files/preview": Row(SIGNED_IN, query="path=/userhome"),
+    "GET /danlu/v1/files/search": Row(SIGNED_IN, query="path=/userhome&q=x"),
+    "GET /danlu/v1/files/usage": Row(SIGNED_IN, query="path=/userhome"),
+    "GET /danlu/v1/files/content": Row(NO_SUCH_FILE, query="path=/userhome/nothing"),
+    "GET /danlu/v1/files/archive": Row(SIGNED_IN, query="path=/userhome"),
+    "POST /danlu/v1/files/folders": Row(
+        "401 404 201 201 404 401 403", {}, names={"path": "shared_folder"}
+    ),
+    "POST /danlu/v1/files/move": Row(
+        IN_THE_GROUP, {"paths": ["/userhome/nothing"]}, names={"to": "shared_folder"}
+    ),
+    "POST /danlu/v1/files/copy": Row(
+        IN_THE_GROUP, {"paths": ["/userhome/nothing"]}, names={"to": "shared_folder"}
+    ),
+    "POST /danlu/v1/files/delete": Row(EVERYBODY_CHANGES, {"paths": ["/userhome/nothing"]}),
+    "GET /danlu/v1/files/bin": Row(SIGNED_IN),
+    "POST /danlu/v1/files/bin/restore": Row(EVERYBODY_CHANGES, {"ids": ["userhome~0"]}),
+    "POST /danlu/v1/files/bin/empty": Row(EVERYBODY_CHANGES, {"ids": ["userhome~0"]}),
+    "GET /danlu/v1/files/operations": Row(SIGNED_IN),
+    "GET /danlu/v1/files/operations/{id}": Row(
+        "401 404 200 404 404 401 200", names={"id": "operation"}
+    ),
+    "DELETE /danlu/v1/files/operations/{id}": Row(
+        "401 404 200 404 404 401 403", names={"id": "operation"}
+    ),
+    # The version of the protocol is missing: 412, for whoever may upload at all.
+    "OPTIONS /danlu/v1/files/uploads": Row("204 204 204 204 204 204 204"),
+    "POST /danlu/v1/files/uploads": Row(UPLOADS),
+    "PATCH /danlu/v1/files/uploads/{id}": Row(UPLOADS, names={"id": "upload"}),
+    "DELETE /danlu/v1/files/uploads/{id}": Row(UPLOADS, names={"id": "upload"}),
     # The place itself. Who holds which GPU is for all to see.
     "GET /danlu/v1/nodes": Row(SIGNED_IN),
     "GET /danlu/v1/gpus": Row(SIGNED_IN),

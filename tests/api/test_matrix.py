@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from danlu.api.app import create_app
+from danlu.api.file_uploads import Upload
 from danlu.services.services import Services
 from tests.api.harness import PATIENCE, Harness, Job
 from tests.api.matrix import NOT_TRIED, PEOPLE, ROUTES, SOCKETS, Row
@@ -89,6 +90,9 @@ class AccessHarness:
             "queue": self._queue,
             "user_word": lambda: "user",
             "quota": self._quota,
+            "shared_folder": lambda: f"/mnt/share/{self.group}/{people_harness.name()}",
+            "operation": self._operation,
+            "upload": lambda: Upload("/userhome/x", "0" * 32, 1, "refuse", "file", None).id,
         }
 
     def make(self, thing: str) -> str:
@@ -174,6 +178,10 @@ class AccessHarness:
         name = self._victim()
         self.people_harness.admin.do("PUT", f"/quotas/user/{name}", {"gpus": 1000})
         return name
+
+    def _operation(self) -> str:
+        order = {"paths": ["/userhome/nothing"]}
+        return str(self._acting().do("POST", "/files/delete", order)["id"])
 
     def _secret(self) -> str:
         self._acting().do("PUT", "/secrets/hidden", {"value": "x"})

@@ -15,17 +15,16 @@ from starlette.types import Receive, Scope, Send
 from danlu.api.dependencies import Asks, Our
 from danlu.api.file_models import Path
 from danlu.api.files import PathAsked
-from danlu.api.problems import error_responses
+from danlu.api.problems import ApiProblem, error_responses
 from danlu.services.files import Transfer
+from danlu.spec.text import Text
 
 router = APIRouter(prefix="/files", tags=["files"])
 BINARY = "application/octet-stream"
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {"content": {BINARY: {}}},
     206: {"description": "The part that `Range` asks for", "content": {BINARY: {}}},
-    304: {"description": "It is still what `If-None-Match` names"},
-    416: {"description": "`Range` is beyond its end"},
-    **error_responses(403, 409),
+    **error_responses(403, 409, 413, 416),
 }
 
 
@@ -57,8 +56,8 @@ async def archive(
     request: Request,
     our: Our,
     asks: Asks,
-    path: Annotated[list[Path], Query(min_length=1, max_length=100)],
-    format: Annotated[str, Query(pattern=r"^(tar|zip)$")] = "tar",
+    path: Annotated[list[Path], Query(min_length=1, max_length=100, description="may be repeated")],
+    format: Annotated[str, Query(pattern=r"^(tar|zip)$", description="tar or zip")] = "tar",
 ) -> Response:
     """Downloads files and folders as one file.
 
@@ -112,8 +111,9 @@ def partial(request: Request, transfer: Transfer, headers: dict[str, str]) -> Re
     start, stop = part
     if start >= stop:
         transfer.close()
-        beyond = {"Content-Range": f"bytes */{size}", "ETag": etag}
-        return Response(status_code=416, headers=beyond | _SAFE)
+        beyond = Text(f"It has only {size} bytes", f"只有 {size} 字节")
+        found = {"Content-Range": f"bytes */{size}", "ETag": etag}
+        raise ApiProblem(416, "beyond_its_end", beyond, headers=found | _SAFE)
     headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
     return Sent(transfer, 206, headers, (start, stop), head)
 

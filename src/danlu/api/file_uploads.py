@@ -1,5 +1,7 @@
 """Uploads by tus 1.0: creation, creation-with-upload, termination, checksum, expiration.
 
+They are in the guide instead of the OpenAPI document: clients know the protocol.
+
 The id of an upload says everything about it (target, size, what to do if the name is taken), and
 the offset is the size of the file it is kept in: neither needs a table. An id is no right: whatever
 it says is done as the caller, who could say it without one.
@@ -23,12 +25,12 @@ from starlette.responses import Response
 
 from danlu.api.dependencies import Asks, Our
 from danlu.api.file_models import LONGEST_PATH
-from danlu.api.problems import BASE, ApiProblem, error_responses
+from danlu.api.problems import BASE, ApiProblem
 from danlu.services.file_words import FileFault
 from danlu.services.files import Files, Transfer
 from danlu.spec.text import Text
 
-router = APIRouter(prefix="/files/uploads", tags=["files"])
+router = APIRouter(prefix="/files/uploads", include_in_schema=False)
 WHERE = f"{BASE}/files/uploads"
 VERSION = "1.0.0"
 EXTENSIONS = "creation,creation-with-upload,termination,checksum,expiration"
@@ -39,8 +41,6 @@ PIECE = 1 << 20
 STREAM = "application/offset+octet-stream"
 _NONCE = re.compile(r"[0-9a-f]{32}")
 _TUS = {"Tus-Resumable": VERSION, "Cache-Control": "no-store"}
-_ERRORS = error_responses(400, 403, 409, 413)
-_BYTES = {"requestBody": {"content": {STREAM: {"schema": {"type": "string"}}}}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ async def same_version(request: Request) -> None:
 Named = Annotated[Upload, Depends(read_id)]
 
 
-@router.options("", status_code=204, response_class=Response)
+@router.options("")
 async def discover() -> Response:
     """Tells what this server can do of the tus protocol."""
     headers = {
@@ -112,7 +112,7 @@ async def discover() -> Response:
     return Response(status_code=204, headers=headers)
 
 
-@router.post("", status_code=201, response_class=Response, responses=_ERRORS)
+@router.post("")
 async def create(request: Request, our: Our, asks: Asks) -> Response:
     """Begins an upload (tus 1.0): `Upload-Length`, `Upload-Metadata`; `Location` is its address.
 
@@ -130,8 +130,8 @@ async def create(request: Request, our: Our, asks: Asks) -> Response:
     return Response(status_code=201, headers=_TUS | headers | {"Upload-Offset": "0"})
 
 
-@router.head("/{id}", response_class=Response)
-async def look(upload: Named, request: Request, our: Our, asks: Asks) -> Response:
+@router.head("/{id}")
+async def look(request: Request, our: Our, asks: Asks, upload: Named) -> Response:
     """Tells how much of an upload has arrived: `Upload-Offset`."""
     await same_version(request)
     transfer = await _known(our.files, asks, "look", upload)
@@ -140,10 +140,8 @@ async def look(upload: Named, request: Request, our: Our, asks: Asks) -> Respons
     return Response(status_code=200, headers=_TUS | headers)
 
 
-@router.patch(
-    "/{id}", status_code=204, response_class=Response, responses=_ERRORS, openapi_extra=_BYTES
-)
-async def append(upload: Named, request: Request, our: Our, asks: Asks) -> Response:
+@router.patch("/{id}")
+async def append(request: Request, our: Our, asks: Asks, upload: Named) -> Response:
     """Continues an upload at `Upload-Offset`. What arrives stays, even if the connection breaks.
 
     The answer that completes a file has `Danlu-Path`, percent-encoded; that of a bundle has
@@ -160,8 +158,8 @@ async def append(upload: Named, request: Request, our: Our, asks: Asks) -> Respo
     return await _append(request, our.files, asks, upload, offset, 204, {})
 
 
-@router.delete("/{id}", status_code=204, response_class=Response)
-async def forget(upload: Named, request: Request, our: Our, asks: Asks) -> Response:
+@router.delete("/{id}")
+async def forget(request: Request, our: Our, asks: Asks, upload: Named) -> Response:
     """Gives an upload up and removes what has arrived of it."""
     await same_version(request)
     transfer = await _known(our.files, asks, "forget", upload)

@@ -55,7 +55,9 @@ async def list_folder(
     path: PathAsked,
     offset: Annotated[int, Query(ge=0, le=10**9, description="skip this many entries")] = 0,
     limit: Annotated[int, Query(ge=1, le=5000)] = 200,
-    sort: Annotated[str, Query(pattern=r"^-?(name|size|modified|kind)$")] = "name",
+    sort: Annotated[
+        str, Query(pattern=r"^-?(name|size|modified|kind)$", description="`-`: in reverse")
+    ] = "name",
     hidden: Annotated[bool, Query(description="also names that begin with a dot")] = True,
 ) -> Values:
     """Returns a page of a folder.
@@ -94,8 +96,10 @@ async def search(
     our: Our,
     asks: Asks,
     path: PathAsked,
-    q: Annotated[str, Query(min_length=1, max_length=255)],
-    kind: Annotated[str, Query(pattern=r"^(file|folder|link|other)$")] | None = None,
+    q: Annotated[str, Query(min_length=1, max_length=255, description="a part of the name")],
+    kind: Annotated[
+        str | None, Query(pattern=r"^(file|folder|link|other)$", description="only these")
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> StreamingResponse:
     """Searches for names below a folder: a part of the name in any case, or a pattern with `*`.

@@ -101,6 +101,7 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
         403: "Not allowed",
         409: "Not possible in its current state",
         413: "The body is too large",
+        416: "`Range` begins beyond its end",
         421: "Unknown host name",
         429: "Too many attempts; `Retry-After` says when to try again",
     }

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 # Commands people know from elsewhere, and what they are called here.
 ELSEWHERE = {
     "ps": "jobs",
-    "ls": "jobs",
     "list": "jobs",
     "status": "jobs",
     "queues": "queue",
@@ -25,7 +24,6 @@ ELSEWHERE = {
     "history": "jobs --all",
     "kill": "stop",
     "cancel": "stop",
-    "rm": "stop",
     "delete": "stop",
     "describe": "show",
     "get": "show",

@@ -628,12 +628,13 @@ class _Counted:
 def everything() -> dict[str, tuple[str, str]]:
     """Also looks in the tables of some commands, loaded only when needed."""
     from danlu.cli.texts_environments import ENVIRONMENTS
+    from danlu.cli.texts_files import FILES
     from danlu.cli.texts_live import LIVE
     from danlu.cli.texts_metrics import METRICS
     from danlu.cli.texts_people import PEOPLE
     from danlu.cli.texts_scheduling import SCHEDULING
 
-    return TEXTS | PEOPLE | SCHEDULING | METRICS | LIVE | ENVIRONMENTS
+    return TEXTS | PEOPLE | SCHEDULING | METRICS | LIVE | ENVIRONMENTS | FILES
 
 
 def pick(source: Any, name: str) -> Any:

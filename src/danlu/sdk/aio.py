@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from danlu.sdk import model
 from danlu.sdk.async_calls import AsyncCalls
 from danlu.sdk.async_environments import AsyncEnvironments
+from danlu.sdk.async_files import AsyncFiles
 from danlu.sdk.async_people import AsyncPeople
 from danlu.sdk.async_scheduling import AsyncScheduling
 from danlu.sdk.async_wire import AsyncConnection, AsyncWire
@@ -193,6 +194,11 @@ class AsyncClient(AsyncCalls):
     def environments(self) -> AsyncEnvironments:
         """Environments to work in."""
         return AsyncEnvironments(self)
+
+    @property
+    def files(self) -> AsyncFiles:
+        """Files in your folder, those of your groups, and other volumes."""
+        return AsyncFiles(self)
 
     @property
     def scheduling(self) -> AsyncScheduling:

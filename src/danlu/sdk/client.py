@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from danlu.sdk import model
     from danlu.sdk.environments import Environments
     from danlu.sdk.execution import Execution
+    from danlu.sdk.files import Files
     from danlu.sdk.logs import LogStream
     from danlu.sdk.people import People
     from danlu.sdk.scheduling import Scheduling
@@ -257,6 +258,40 @@ class Client(Calls):
         from danlu.sdk.environments import Environments
 
         return Environments(self)
+
+    @property
+    def files(self) -> Files:
+        """Files in your folder, those of your groups, and other volumes."""
+        from danlu.sdk.files import Files
+
+        return Files(self)
+
+    def upload(
+        self,
+        local: str,
+        path: str,
+        *,
+        conflict: str = "refuse",
+        on_progress: Callable[[int], None] | None = None,
+    ) -> str:
+        """Uploads a file and returns its path on the server. A lost connection is continued.
+
+        `conflict`: refuse, overwrite or rename. `on_progress` gets the bytes sent so far.
+        """
+        from danlu.sdk.files import path_of
+        from danlu.sdk.uploads import upload
+
+        return upload(self.wire, local, path_of(path), conflict=conflict, on_progress=on_progress)
+
+    def download(
+        self, path: str, local: str, *, on_progress: Callable[[int], None] | None = None
+    ) -> int:
+        """Saves a file of the server and returns its size. A lost connection is continued."""
+        from danlu.sdk.downloads import download
+        from danlu.sdk.files import path_of
+
+        address = target(f"{BASE}/files/content", {"path": path_of(path)})
+        return download(self.wire, address, local, on_progress)
 
     @property
     def scheduling(self) -> Scheduling:

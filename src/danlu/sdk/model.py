@@ -51,6 +51,21 @@ class AuditPage(TypedDict, total=False):
     next: int | None
 
 
+class BinItem(TypedDict, total=False):
+    id: str
+    path: str
+    name: str
+    kind: str
+    size: int
+    deleted_at: float
+    expires_at: float
+
+
+class BinList(TypedDict, total=False):
+    items: list[BinItem]
+    complete: bool
+
+
 class BrowserSession(TypedDict, total=False):
     user: str
     role: str
@@ -166,6 +181,107 @@ class Event(TypedDict, total=False):
 
 class EventList(TypedDict, total=False):
     events: list[Event]
+
+
+class FileEntry(TypedDict, total=False):
+    name: str
+    path: str
+    kind: str
+    size: int
+    modified_at: float
+    mode: str
+    owner: str
+    target: str | None
+    target_kind: str | None
+
+
+class FileList(TypedDict, total=False):
+    path: str
+    entries: list[FileEntry]
+    offset: int
+    total: int
+    complete: bool
+    sort: str
+    read_only: bool
+
+
+class FileOperation(TypedDict, total=False):
+    """Something that may take long. It runs on without the request that began it."""
+
+    id: str
+    kind: str
+    state: str
+    paths: list[str]
+    target: str | None
+    files_done: int
+    bytes_done: int
+    files_total: int | None
+    bytes_total: int | None
+    results: list[str]
+    problems: list[FileProblem]
+    problem_count: int
+    started_at: float
+    ended_at: float | None
+    message_en: str
+    message_zh: str
+
+
+class FileOperations(TypedDict, total=False):
+    operations: list[FileOperation]
+
+
+class FilePreview(TypedDict, total=False):
+    path: str
+    kind: str
+    size: int
+    modified_at: float
+    media_type: str
+    encoding: str | None
+    text: str | None
+    offset: int
+    complete: bool
+    cells: list[NotebookCell] | None
+    language: str | None
+
+
+class FileProblem(TypedDict, total=False):
+    path: str
+    message_en: str
+    message_zh: str
+
+
+class FileRoot(TypedDict, total=False):
+    """A volume as the file centre shows it."""
+
+    path: str
+    volume: str
+    read_only: bool
+    tier: str
+    note: str
+    total: int | None
+    free: int | None
+    used: int | None
+    used_at: float | None
+    quota: int | None
+    bin: bool
+    problem_en: str
+    problem_zh: str
+
+
+class FileRoots(TypedDict, total=False):
+    roots: list[FileRoot]
+    bin_days: int
+
+
+class FileUsage(TypedDict, total=False):
+    path: str
+    size: int
+    files: int
+    folders: int
+    children: list[UsageChild]
+    complete: bool
+    measured_at: float | None
+    operation: str | None
 
 
 class Goodbye(TypedDict, total=False):
@@ -514,6 +630,14 @@ class Note(TypedDict, total=False):
     line: int | None
 
 
+class NotebookCell(TypedDict, total=False):
+    kind: str
+    source: str
+    number: int | None
+    texts: list[str]
+    images: list[str]
+
+
 class OpenDoor(TypedDict, total=False):
     url: str
     scheme: str
@@ -710,6 +834,13 @@ class Token(TypedDict, total=False):
 
 class TokenList(TypedDict, total=False):
     tokens: list[Token]
+
+
+class UsageChild(TypedDict, total=False):
+    name: str
+    kind: str
+    size: int
+    files: int
 
 
 class User(TypedDict, total=False):

@@ -318,15 +318,16 @@ class Files:
     async def _operate(
         self,
         asks: Asker,
-        kind: str,
+        op: str,
         named: dict[str, str | Sequence[str]],
         target: str | None,
+        /,
         **values: Any,
     ) -> Operation:
         self.operations.check(asks.name)
-        call = await self._ask(asks, kind, named, **values)
+        call = await self._ask(asks, op, named, **values)
         paths = list(named.get("paths", ()))
-        operation = self.operations.start(asks.name, kind, paths, target, call)
+        operation = self.operations.start(asks.name, op, paths, target, call)
         await operation.wait(AT_ONCE)
         return operation
 
