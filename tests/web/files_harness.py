@@ -35,7 +35,8 @@ def large(path: Path, size: int) -> Path:
 
 def digests(folder: Path) -> dict[str, str]:
     """By path below the folder."""
-    return {str(path.relative_to(folder)): digest(path) for path in folder.rglob("*") if path.is_file()}
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): digest(path) for path in found}
 
 
 def digest(path: Path) -> str:
@@ -44,11 +45,20 @@ def digest(path: Path) -> str:
 
 
 class FileCentre:
-    def __init__(self, web: WebHarness, who: Someone, lang: str = "en", **look: int | str) -> None:
+    def __init__(
+        self,
+        web: WebHarness,
+        who: Someone,
+        lang: str = "en",
+        theme: str = "dark",
+        url: str | None = None,
+    ) -> None:
+        """`url`: of the server as the browser reaches it."""
         self.web, self.who = web, who
-        self.page = web.page(lang, **look)  # type: ignore[arg-type]
+        self.url = url or web.server.url
+        self.page = web.page(lang, theme)
         self.home = web.server.data / "home" / who.name
-        web.sign_in(self.page, who.name, "/files")
+        web.sign_in(self.page, who.name, "/files", url=self.url)
         self.listed()
 
     def listed(self) -> Page:
@@ -57,7 +67,7 @@ class FileCentre:
         return self.page
 
     def open(self, path: str) -> None:
-        self.page.goto(f"{self.web.server.url}/files{path}")
+        self.page.goto(f"{self.url}/files{path}")
         self.listed()
 
     def row(self, name: str) -> Locator:

@@ -16,8 +16,10 @@ from playwright.sync_api import Browser, expect
 from tests.support.server import DanluServer
 from tests.web.files_harness import MB, FileCentre, digest, digests, large, tree
 from tests.web.harness import CLUSTER, WebHarness
+from tests.web.wire import Wire
 
 COUNT, SIZE = (int(part) for part in os.environ.get("DANLU_TEST_UPLOAD", "300x80").split("x"))
+SLOW = 12 * MB  # bytes a second: there is a middle to break it in
 MINUTES = 2 + SIZE / 200 + COUNT / 2000
 
 
@@ -31,55 +33,60 @@ def own(browser: Browser, tmp_path: Path) -> Iterator[WebHarness]:
     server.cleanup()
 
 
+@pytest.fixture
+def wire(own: WebHarness) -> Iterator[Wire]:
+    wire = Wire(own.server.port, SLOW)
+    yield wire
+    wire.close()
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_a_folder_and_a_large_file_survive_a_broken_connection_and_a_killed_server(
-    own: WebHarness, tmp_path: Path, lang: str
+    own: WebHarness, wire: Wire, tmp_path: Path, lang: str
 ) -> None:
     folder = tree(tmp_path / "laptop" / "实验 1", COUNT)
     file = large(tmp_path / "laptop" / "model.safetensors", SIZE * MB)
-    centre = FileCentre(own, own.people.person(), lang)
+    centre = FileCentre(own, own.people.person(), lang, url=wire.url)
     page = centre.page
-    # As slow as a laptop's wireless network, so that there is a middle to break it in.
-    network = page.context.new_cdp_session(page)
-    network.send("Network.enable")
-    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 25 * MB}
-    network.send("Network.emulateNetworkConditions", slow)
-
+    waiting = page.locator(".tray li[data-state=waiting]")
     centre.take("files", file)
     bar = page.get_by_role("progressbar").first
     expect(bar).to_have_attribute("aria-valuenow", re.compile(r"^[1-9]"))
-    page.context.set_offline(True)
-    expect(page.locator(".tray li[data-state=waiting]")).to_be_visible()
-    page.context.set_offline(False)
-    network.send("Network.emulateNetworkConditions", slow)
+    wire.cut()
+    expect(waiting).to_be_visible()
+    part = next(centre.home.glob(".danlu-upload*"))
+    before = part.stat().st_size
+    assert 0 < before < file.stat().st_size
+    wire.mend(SLOW)
     centre.take("folder", folder)
-    expect(page.locator(".tray li[data-state=sending]").first).to_be_visible()
+    expect(page.locator(".tray li[data-state=sending]")).to_have_count(2)
     own.server.kill()
-    expect(page.locator(".tray li[data-state=waiting]").first).to_be_visible()
+    expect(waiting).to_have_count(2)
+    assert part.stat().st_size >= before  # it went on, and not from the start
     own.server.start()
-    network.send("Network.emulateNetworkConditions", {**slow, "uploadThroughput": -1})
+    wire.mend()
     centre.sent(MINUTES)
     assert digest(centre.home / file.name) == digest(file)
     assert digests(centre.home / folder.name) == digests(folder)
     expect(centre.row(file.name)).to_be_visible()
     expect(centre.row(folder.name)).to_be_visible()
+    assert list(centre.home.rglob(".danlu-upload*")) == []
 
 
-def test_an_upload_goes_on_after_the_laptop_was_closed(own: WebHarness, tmp_path: Path) -> None:
-    file = large(tmp_path / "laptop.bin", 80 * MB)
-    centre = FileCentre(own, own.people.person())
+def test_an_upload_goes_on_after_the_laptop_was_closed(
+    own: WebHarness, wire: Wire, tmp_path: Path
+) -> None:
+    file = large(tmp_path / "laptop.bin", 60 * MB)
+    centre = FileCentre(own, own.people.person(), url=wire.url)
     page = centre.page
-    network = page.context.new_cdp_session(page)
-    network.send("Network.enable")
-    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 20 * MB}
-    network.send("Network.emulateNetworkConditions", slow)
     centre.take("files", file)
     expect(page.get_by_role("progressbar")).to_have_attribute(
         "aria-valuenow", re.compile(r"^[2-9]\d$")
     )
     page.on("dialog", lambda dialog: dialog.accept())
     page.goto("about:blank")
-    page.goto(f"{own.server.url}/files")
+    wire.mend()
+    page.goto(f"{wire.url}/files")
     note = page.locator(".unfinished")
     expect(note).to_contain_text("laptop.bin")
     begun = next(centre.home.glob(".danlu-upload*")).stat().st_size
@@ -93,27 +100,27 @@ def test_an_upload_goes_on_after_the_laptop_was_closed(own: WebHarness, tmp_path
     expect(note).to_have_count(0)
 
 
-def test_an_upload_is_paused_resumed_and_cancelled(own: WebHarness, tmp_path: Path) -> None:
-    one, two = (large(tmp_path / name, 60 * MB) for name in ("one.bin", "two.bin"))
-    centre = FileCentre(own, own.people.person())
+def test_an_upload_is_paused_resumed_and_cancelled(
+    own: WebHarness, wire: Wire, tmp_path: Path
+) -> None:
+    one, two = (large(tmp_path / name, 40 * MB) for name in ("one.bin", "two.bin"))
+    centre = FileCentre(own, own.people.person(), url=wire.url)
     page = centre.page
-    network = page.context.new_cdp_session(page)
-    network.send("Network.enable")
-    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 20 * MB}
-    network.send("Network.emulateNetworkConditions", slow)
     centre.take("files", one)
     page.get_by_role("button", name="Pause: one.bin").click()
     expect(page.locator(".tray li[data-state=paused]")).to_be_visible()
     centre.take("files", two)
+    bar = page.get_by_role("progressbar", name="two.bin")
+    expect(bar).to_have_attribute("aria-valuenow", re.compile(r"^[1-9]"))
     page.get_by_role("button", name="Cancel: two.bin").click()
     page.get_by_role("button", name="Cancel the upload of two.bin").click()
     expect(page.locator(".tray")).not_to_contain_text("two.bin")
-    network.send("Network.emulateNetworkConditions", {**slow, "uploadThroughput": -1})
+    wire.mend()
     page.get_by_role("button", name="Go on").click()
     centre.sent()
     assert digest(centre.home / one.name) == digest(one)
     assert not (centre.home / two.name).exists()
-    assert [path.name for path in centre.home.glob(".danlu-upload*")] == []
+    assert list(centre.home.glob(".danlu-upload*")) == []
 
 
 def test_names_that_are_taken_are_asked_about(own: WebHarness, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import { forget, unfinished, urlsOf, type Unfinished } from "../uploads/journal"
 import { chosen } from "../uploads/pick";
 import type { Picked } from "../uploads/plan";
 import { withdraw } from "../uploads/send";
-import { useBatches } from "../uploads/tray";
+import { useBatches } from "../uploads/batches";
 import { size } from "../ui/values";
 import { Menu } from "./menu";
 

@@ -3,6 +3,7 @@ import { authorised, lost } from "../api/auth";
 import { refusalOf, type Refusal } from "../api/client";
 
 const PIECE = 64 * 1_048_576; // bytes of one request
+const AT_ONCE = 1_048_576; // bytes that go with the first request
 
 export interface Sending {
   endpoint: string;
@@ -44,7 +45,8 @@ export function send(data: Blob, sending: Sending): Promise<string> {
       // Waiting and trying again is the queue's part: it knows of all the others.
       retryDelays: null,
       storeFingerprintForResuming: false,
-      uploadDataDuringCreation: true,
+      // The address of an upload comes with the answer: of a large one it must be known before its bytes are sent.
+      uploadDataDuringCreation: data.size < AT_ONCE,
       onBeforeRequest(request) {
         const headers = new Headers();
         authorised(headers, request.getMethod());

@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useState } from "react";
 import { Link } from "react-router";
 import { changed, type Operation } from "../files/asks";
 import { cancel, dismiss, onOperationEnd, useOperations } from "../files/operations";
@@ -10,10 +10,9 @@ import { Cross, Pause, Play, Tick, Warn } from "../ui/icons";
 import { useNow } from "../ui/now";
 import { duration } from "../ui/time";
 import { size } from "../ui/values";
+import { useBatches } from "./batches";
 import { queue, type Batch } from "./queue";
 import "./tray.css";
-
-export const useBatches = () => useSyncExternalStore(queue.subscribe, queue.snapshot);
 
 /** What is on its way, on every page. */
 export default function Tray() {
