@@ -61,8 +61,15 @@ class WebHarness:
         page.on("pageerror", lambda error: self.broken.append(str(error)))
         return page
 
-    def sign_in(self, page: Page, name: str, path: str = "/", password: str = PASSWORD) -> Page:
-        page.goto(f"{self.server.url}{path}")
+    def sign_in(
+        self,
+        page: Page,
+        name: str,
+        path: str = "/",
+        password: str = PASSWORD,
+        url: str | None = None,
+    ) -> Page:
+        page.goto(f"{url or self.server.url}{path}")
         page.locator("input[name=user]").fill(name)
         page.locator("input[name=password]").fill(password)
         page.locator("button.primary").click()

@@ -12,6 +12,12 @@ const AdminPage = lazy(() => import("./admin/page"));
 const EnvironmentPage = lazy(() => import("./environments/one"));
 const EnvironmentsPage = lazy(() => import("./environments/page"));
 const NewEnvironmentPage = lazy(() => import("./environments/new"));
+const DatasetsPage = lazy(() => import("./datasets/page"));
+const DisksPage = lazy(() => import("./disks/page"));
+const FilesPage = lazy(() => import("./files/page"));
+const ImagePage = lazy(() => import("./images/one"));
+const ImagesPage = lazy(() => import("./images/page"));
+const NewImagePage = lazy(() => import("./images/new"));
 const GroupPage = lazy(() => import("./group/page"));
 const JobPage = lazy(() => import("./job/page"));
 const JobsPage = lazy(() => import("./jobs/page"));
@@ -38,7 +44,7 @@ export function App() {
   if (me.must_change_password) return <ChangePassword />;
   return (
     <Frame>
-      <Guard words={words.error} key={pathname}>
+      <Guard words={words.error} key={pathname.startsWith("/files") ? "/files" : pathname}>
         <Suspense fallback={null}>
           <Routes>
             <Route path="/" element={<MapPage />} />
@@ -48,6 +54,12 @@ export function App() {
             <Route path="/environments" element={<EnvironmentsPage />} />
             <Route path="/environments/new" element={<NewEnvironmentPage />} />
             <Route path="/environments/:name" element={<EnvironmentPage />} />
+            <Route path="/files/*" element={<FilesPage />} />
+            <Route path="/datasets/:name?" element={<DatasetsPage />} />
+            <Route path="/images" element={<ImagesPage />} />
+            <Route path="/images/new" element={<NewImagePage />} />
+            <Route path="/images/:id" element={<ImagePage />} />
+            <Route path="/disks" element={<DisksPage />} />
             <Route path="/group/:name?" element={<GroupPage />} />
             <Route path="/admin/:tab?" element={<AdminPage />} />
             <Route path="/account" element={<AccountPage />} />

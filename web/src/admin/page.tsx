@@ -11,6 +11,7 @@ import { Backup } from "./backup";
 import { Groups, useGroups } from "./groups";
 import { Nodes } from "./nodes";
 import { Queues } from "./queues";
+import { Disks } from "../disks/page";
 import { Quotas } from "./quotas";
 import { Users } from "./users";
 import { Volumes } from "./volumes";
@@ -23,6 +24,7 @@ const TABS: Record<string, () => ReactNode> = {
   queues: () => <Queues />,
   nodes: () => <Nodes />,
   volumes: () => <Volumes />,
+  disks: () => <Disks />,
   audit: () => <Audit />,
   backup: () => <Backup />,
 };

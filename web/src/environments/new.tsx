@@ -1,6 +1,6 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useId, useMemo, useState, type ReactNode } from "react";
-import { useNavigate } from "react-router";
+import { useNavigate, useSearchParams } from "react-router";
 import { api, got, Refusal, type Schemas } from "../api/client";
 import { useMe } from "../api/session";
 import { useLanguage, useWords } from "../i18n";
@@ -54,7 +54,8 @@ function Form({ taken }: { taken: string[] }) {
   const headline = useHeadline();
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const [draft, setDraft] = useState<Draft>(() => ({ ...BLANK, name: unusedName(taken), group: me.groups.length > 1 ? "" : null }));
+  const [address] = useSearchParams();
+  const [draft, setDraft] = useState<Draft>(() => ({ ...BLANK, image: address.get("image") ?? "", name: unusedName(taken), group: me.groups.length > 1 ? "" : null }));
   const [settled, setSettled] = useState(draft);
   const id = useMemo(freshId, []); // pressed twice, or sent twice by a bad network: created once
   useEffect(() => {

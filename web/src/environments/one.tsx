@@ -7,6 +7,7 @@ import { useStatus } from "../api/stream";
 import { Ports } from "../doors/ports";
 import { useSaid, useWords } from "../i18n";
 import { useEnvironmentWords } from "../i18n/environments";
+import { SaveButton } from "../images/save-button";
 import { Steps } from "../job/steps";
 import { openBefore } from "../job/terminal-names";
 import { History, WhyPanel } from "../job/why";
@@ -17,7 +18,7 @@ import { Problem } from "../ui/problem";
 import { StateBadge } from "../ui/state";
 import { refPath } from "../ui/values";
 import { DeleteButton, DropGpus, StartButton, StopButton } from "./acts";
-import { isActive, mayOf, shownName, useEnvironment, type Environment } from "./asks";
+import { isActive, mayOf, refOf, shownName, useEnvironment, type Environment } from "./asks";
 import { Ended, stated, useFacts } from "./card";
 import { OpenButtons, SshConfig, SshLine, TensorBoard } from "./connect";
 import "./environments.css";
@@ -99,6 +100,9 @@ function Shown({ environment }: { environment: Environment }) {
   );
 }
 
+/** Only a container has something to save; without an image it uses the programs of the machine. */
+const inContainer = (found: Environment) => found.saved_image !== null || typeof found.request["image"] === "string";
+
 function Head({ environment }: { environment: Environment }) {
   const me = useMe();
   const said = useSaid();
@@ -115,6 +119,7 @@ function Head({ environment }: { environment: Environment }) {
       </div>
       <div className="tools">
         <DropGpus environment={environment} />
+        {may.change && environment.state === "running" && inContainer(environment) && <SaveButton of={{ environment: refOf(environment), name: environment.name }} />}
         {may.change && isActive(environment) && environment.state !== "stopping" && <StopButton environment={environment} />}
         {may.leave && <LeaveButton environment={environment} />}
         {may.change && <DeleteButton environment={environment} />}

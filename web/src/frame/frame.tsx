@@ -1,4 +1,4 @@
-import { useEffect, type ReactNode } from "react";
+import { lazy, Suspense, useEffect, type ReactNode } from "react";
 import { Link, NavLink, useLocation } from "react-router";
 import { useNews } from "../api/news";
 import { useMe } from "../api/session";
@@ -6,7 +6,8 @@ import { useStatus } from "../api/stream";
 import { useWords } from "../i18n";
 import type { Words } from "../i18n/en";
 import { Teller } from "../map/tell";
-import { Gear, Grid, List, Logo, People, Plus, Screen } from "../ui/icons";
+import { Folder, Gear, Grid, List, Logo, People, Plus, Screen } from "../ui/icons";
+import { useActive } from "../uploads/active";
 import { Away } from "./away";
 import { DemoBar } from "./demo";
 import { DiskBar } from "./disk";
@@ -14,8 +15,12 @@ import "./frame.css";
 import { Keys } from "./keys";
 import { MyMenu } from "./menu";
 
+const Tray = lazy(() => import("../uploads/tray"));
+
 export interface Place {
   to: string;
+  /** Other addresses that belong to it. */
+  also?: string[];
   name: keyof Words["nav"];
   icon: (props: { size?: number }) => ReactNode;
   phone?: boolean;
@@ -29,6 +34,7 @@ const PLACES: Place[] = [
   { to: "/submit", name: "submit", icon: Plus, phone: true },
   { to: "/jobs", name: "jobs", icon: List, phone: true },
   { to: "/environments", name: "environments", icon: Screen, phone: true },
+  { to: "/files", also: ["/datasets", "/images", "/disks"], name: "files", icon: Folder },
   { to: "/group", name: "group", icon: People, leader: true },
   { to: "/admin", name: "admin", icon: Gear, admin: true },
 ];
@@ -38,6 +44,7 @@ export function Frame({ children }: { children: ReactNode }) {
   const me = useMe();
   const status = useStatus();
   const { pathname, search } = useLocation();
+  const transfers = useActive();
   useNews();
   const places = PLACES.filter(
     (place) => (!place.admin || me.role === "admin") && (!place.leader || me.leads.length > 0 || me.role === "admin"),
@@ -58,9 +65,13 @@ export function Frame({ children }: { children: ReactNode }) {
             {words.name}
           </Link>
           <nav aria-label={words.nav.main}>
-            {places.map((place) => (
-              <NavLink key={place.to} to={place.to} end={place.to === "/"}>{words.nav[place.name]}</NavLink>
-            ))}
+            {places.map((place) =>
+              place.also?.some((other) => pathname.startsWith(other)) ? (
+                <Link key={place.to} to={place.to} aria-current="page">{words.nav[place.name]}</Link>
+              ) : (
+                <NavLink key={place.to} to={place.to} end={place.to === "/"}>{words.nav[place.name]}</NavLink>
+              ),
+            )}
           </nav>
           <div className="grow" />
           <span className={`live ${status}`} role="status">
@@ -84,6 +95,11 @@ export function Frame({ children }: { children: ReactNode }) {
       </nav>
       <Keys />
       {!wall && <Teller />}
+      {transfers && (
+        <Suspense fallback={null}>
+          <Tray />
+        </Suspense>
+      )}
     </>
   );
 }

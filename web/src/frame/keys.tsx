@@ -35,6 +35,7 @@ export function Keys() {
         if (event.key === "c") navigate("/");
         else if (event.key === "j") navigate("/jobs");
         else if (event.key === "e") navigate("/environments");
+        else if (event.key === "f") navigate("/files");
         return;
       }
       if (event.key === "?") setOpen(true);
@@ -58,6 +59,7 @@ export function Keys() {
     ["g c", words.goGpus],
     ["g j", words.goJobs],
     ["g e", words.goEnvironments],
+    ["g f", words.goFiles],
     ["← ↑ → ↓", words.card],
     ["Shift + ↑ ↓", words.node],
     ["Enter", words.open],

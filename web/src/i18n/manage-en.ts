@@ -146,6 +146,7 @@ export const manageEn = {
       queues: "Queues",
       nodes: "Nodes",
       volumes: "Volumes",
+      disks: "Disks",
       audit: "Audit log",
       backup: "Backup",
     } as Record<string, string>,

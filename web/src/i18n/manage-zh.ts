@@ -143,6 +143,7 @@ export const manageZh: ManageWords = {
       queues: "队列",
       nodes: "节点",
       volumes: "存储卷",
+      disks: "磁盘",
       audit: "审计日志",
       backup: "备份",
     },

@@ -5,6 +5,7 @@ import { api, got, type Schemas } from "../api/client";
 import { useMe } from "../api/session";
 import { Ports } from "../doors/ports";
 import { useSaid, useWords } from "../i18n";
+import { SaveButton } from "../images/save-button";
 import { Cross, Square, Tick } from "../ui/icons";
 import { useNow } from "../ui/now";
 import { Problem, useProblem } from "../ui/problem";
@@ -120,6 +121,7 @@ function Head({ job, openTerminal }: { job: JobDetail; openTerminal: () => void 
           <button className="button" onClick={openTerminal}>{words.job.terminal}</button>
         )}
         {own && job.state === "running" && job.tasks.some((task) => task.ports.length > 0) && <OpenPort job={job} />}
+        {own && job.state === "running" && job.kind !== "environment" && typeof job.spec["image"] === "string" && <SaveButton of={{ job: job.id, name: job.name }} />}
         {job.kind === "environment" && (
           <Link className="button" to={`/environments/${encodeURIComponent(`${job.owner}~${job.name}`)}`}>{words.job.environment}</Link>
         )}

@@ -51,7 +51,10 @@ export default function SubmitPage() {
     enabled: clone !== null,
     staleTime: Infinity,
   });
-  if (clone === null) return <Editor start={BLANK} />;
+  if (clone === null) {
+    const asks = change === null ? {} : changeIn(change);
+    return <Editor key={change} start={asks === null || change === null ? BLANK : changed(BLANK, asks)} unread={asks === null} />;
+  }
   if (asked.error !== null) return <Problem error={asked.error} />;
   if (asked.data === undefined) return <div aria-busy="true" className="card" style={{ minHeight: 400 }} />;
   const wanted = change === null ? {} : changeIn(change);

@@ -50,6 +50,19 @@ export const Code = line(<path d="M5 4 1.5 8 5 12M11 4l3.5 4L11 12M9.2 2.8 6.8 1
 export const Prompt = line(<path d="M2 2.5h12v11H2zM4.8 6l2 2-2 2M8.5 10.5h3" />);
 export const Chart = line(<path d="M2.5 2.5v11h11M4.5 10.5l3-4 2.2 2.2 3.3-4.7" />);
 export const Copy = line(<path d="M6 6h7.5v7.5H6zM10 3H2.5v7.5" />);
+export const Folder = line(<path d="M1.8 4.2c0-.6.4-1 1-1h3.1l1.5 1.7h5.8c.6 0 1 .4 1 1v6c0 .6-.4 1-1 1H2.8c-.6 0-1-.4-1-1z" />);
+export const Paper = line(<path d="M4 1.8h5.2L12.5 5v9.2H4zM9 1.8V5h3.5" />);
+export const Lines = line(<path d="M4 1.8h5.2L12.5 5v9.2H4zM9 1.8V5h3.5M6 8h4.5M6 10.8h4.5" />);
+export const Picture = line(<path d="M2 3h12v10H2zM2 11l3.5-3.5 3 3 2-2L14 12M10.5 6v.1" />);
+export const Box = line(<path d="M2.5 5 8 2l5.5 3v6L8 14l-5.5-3zM2.5 5 8 8l5.5-3M8 8v6" />);
+export const Chain = line(<path d="M6.5 9.5 9.5 6.500M7 4.500l1.200-1.200a2.700 2.700 0 0 1 3.800 3.800L10.800 8.300M5.200 7.700 4 8.900a2.700 2.700 0 0 0 3.800 3.800L9 11.500" />);
+export const Bin = line(<path d="M2.8 4.300h10.400M6 4.300V2.500h4v1.800M4.200 4.300l.6 9.200h6.400l.6-9.200M6.700 7v4M9.300 7v4" />);
+export const Send = line(<path d="M8 10.500v-8M4.500 5.800 8 2.300l3.500 3.500M3 13.500h10" />);
+export const Dots = line(<path d="M3 8h.1M8 8h.1M13 8h.1" />);
+export const Home = line(<path d="M2.500 7.500 8 2.500l5.500 5M4 6.500v7h8v-7" />);
+export const Disk = line(<><ellipse cx="8" cy="4" rx="5.500" ry="2" /><path d="M2.500 4v8c0 1.100 2.500 2 5.500 2s5.500-.9 5.500-2V4M2.500 8c0 1.100 2.500 2 5.500 2s5.500-.9 5.500-2" /></>);
+export const Back = line(<path d="M3 7h6.500a3.500 3.500 0 0 1 0 7H6M6 3.500 2.500 7 6 10.500" />);
+export const Layers = line(<path d="M8 2 14 5 8 8 2 5zM2 8l6 3 6-3M2 11l6 3 6-3" />);
 
 export function Logo({ size = 22 }: { size?: number }) {
   return (
