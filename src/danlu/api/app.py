@@ -35,6 +35,7 @@ from danlu.api import (
     signup,
     sse,
     ssh_keys,
+    tensorboards,
     volumes,
     waiting,
     websockets,
@@ -105,6 +106,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         sse,
         websockets,
         doors,
+        tensorboards,
         volumes,
         waiting,
     ):

@@ -325,6 +325,13 @@ SAMPLES: dict[str, Any] = {
     "EnvironmentChanges.cpus": 4,
     "EnvironmentChanges.memory": "32G",
     "CreatedEnvironment.preview": None,
+    # TensorBoard
+    "folders": ["/userhome/project/runs"],
+    "Curves.job": None,
+    "CurvesOrder.folders": ["/userhome/project/runs"],
+    "CurvesOrder.job": None,
+    "CurvesOrder.cpus": 1,
+    "CurvesOrder.memory": "4G",
     # metrics
     "MetricSeries.name": "memory",
     "MetricSeries.unit": "bytes",

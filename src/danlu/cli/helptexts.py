@@ -4,6 +4,7 @@ from danlu.cli.helptexts_environments import ENVIRONMENTS
 from danlu.cli.helptexts_live import LIVE
 from danlu.cli.helptexts_people import PEOPLE
 from danlu.cli.helptexts_scheduling import SCHEDULING
+from danlu.cli.texts_tensorboard import HELP as TENSORBOARD
 
 HELP: dict[str, tuple[str, str]] = {
     "danlu": (
@@ -463,4 +464,4 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.markdown": ("print all commands as Markdown", "以 Markdown 输出全部命令"),
 }
 
-HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS
+HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS | TENSORBOARD

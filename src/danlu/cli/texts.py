@@ -632,8 +632,9 @@ def everything() -> dict[str, tuple[str, str]]:
     from danlu.cli.texts_metrics import METRICS
     from danlu.cli.texts_people import PEOPLE
     from danlu.cli.texts_scheduling import SCHEDULING
+    from danlu.cli.texts_tensorboard import TENSORBOARD
 
-    return TEXTS | PEOPLE | SCHEDULING | METRICS | LIVE | ENVIRONMENTS
+    return TEXTS | PEOPLE | SCHEDULING | METRICS | LIVE | ENVIRONMENTS | TENSORBOARD
 
 
 def pick(source: Any, name: str) -> Any:

@@ -6,6 +6,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from danlu.access.identities import Person, umask_of
 from danlu.control.live_job import LiveJob
@@ -13,7 +14,7 @@ from danlu.control.settings import Settings
 from danlu.control.steps import command_of, needed
 from danlu.engines.api import Engine, HostMount, Launch, Origin, TaskLaunch
 from danlu.files.volumes import Volumes
-from danlu.spec.job import JobSpec, Role, RunAs, Search, Variables
+from danlu.spec.job import JobSpec, Role, RunAs, Search, Tool, Variables
 from danlu.spec.search import flat, point
 from danlu.store.rows import AttemptRow
 
@@ -39,7 +40,7 @@ def launch_of(
     def mounts(role: Role, task: int) -> tuple[HostMount, ...]:
         key = (role.name, nodes[task])
         if key not in found:
-            found[key] = volumes.mounts(role, person, nodes[task])
+            found[key] = _as_seen(role, volumes.mounts(role, person, nodes[task]))
         return found[key]
 
     return Launch(
@@ -51,6 +52,18 @@ def launch_of(
         places=None if places_itself else attempt.places,
         installation=attempt.installation,
     )
+
+
+def _as_seen(role: Role, mounts: tuple[HostMount, ...]) -> tuple[HostMount, ...]:
+    """TensorBoard only reads."""
+    if not shows_curves(role):
+        return mounts
+    return tuple(replace(mount, read_only=True) for mount in mounts)
+
+
+def shows_curves(role: Role) -> bool:
+    command = role.command
+    return command.run_as is RunAs.TOOL and command.words[0] == Tool.TENSORBOARD
 
 
 def task_launches(

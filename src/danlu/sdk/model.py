@@ -103,6 +103,11 @@ class CreatedEnvironment(TypedDict, total=False):
     preview: Preview | None
 
 
+class Curves(TypedDict, total=False):
+    folders: list[str]
+    job: Job | None
+
+
 class DiskWriter(TypedDict, total=False):
     user: str
     jobs: int
@@ -615,6 +620,11 @@ class Server(TypedDict, total=False):
     disk_low_since: float | None
     disk_free: int | None
     ssh_port: int | None
+
+
+class ShownCurves(TypedDict, total=False):
+    job: Job
+    folders: list[str]
 
 
 class SignedUp(TypedDict, total=False):

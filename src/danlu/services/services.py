@@ -25,6 +25,7 @@ from danlu.control.logs import Logs
 from danlu.control.lookup import Lookup
 from danlu.control.submit import Submitter
 from danlu.files.catalogue import Catalogue, Nodes
+from danlu.files.event_files import EventFiles
 from danlu.files.handover import HandOver
 from danlu.files.home_keys import HomeKeys
 from danlu.services.audit import Audit
@@ -49,6 +50,7 @@ from danlu.services.sharing import Sharing
 from danlu.services.stream import Stream
 from danlu.services.submitting import Submitting
 from danlu.services.tasks import Tasks
+from danlu.services.tensorboards import TensorBoards
 from danlu.services.usage import Usage
 from danlu.services.web_doors import WebDoors
 
@@ -75,6 +77,7 @@ class Services:
     tasks: Tasks
     doors: Doors
     web_doors: WebDoors
+    tensorboards: TensorBoards
     stream: Stream
     secrets: Secrets
     volumes: Catalogue
@@ -128,6 +131,7 @@ def services(
         tasks=tasks,
         doors=doors,
         web_doors=WebDoors(context, gate, accounts.tickets, tasks, doors),
+        tensorboards=TensorBoards(controller, found, submitter, _event_files(context)),
         stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),
@@ -158,6 +162,10 @@ def _catalogue(context: Context, changed: Callable[[], None]) -> Catalogue:
 
 def _at_home(context: Context) -> HomeKeys:
     return HomeKeys(context.identities, context.settings.files.home_of)
+
+
+def _event_files(context: Context) -> EventFiles:
+    return EventFiles(context.identities, context.volumes)
 
 
 def _hand_over(context: Context) -> HandOver:

@@ -3,6 +3,7 @@ import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { api, got, type Schemas } from "../api/client";
 import { useMe } from "../api/session";
+import { Curves } from "../doors/curves";
 import { Ports } from "../doors/ports";
 import { useSaid, useWords } from "../i18n";
 import { Cross, Square, Tick } from "../ui/icons";
@@ -120,6 +121,7 @@ function Head({ job, openTerminal }: { job: JobDetail; openTerminal: () => void 
           <button className="button" onClick={openTerminal}>{words.job.terminal}</button>
         )}
         {own && job.state === "running" && job.tasks.some((task) => task.ports.length > 0) && <OpenPort job={job} />}
+        <Curves job={job} />
         {job.kind === "environment" && (
           <Link className="button" to={`/environments/${encodeURIComponent(`${job.owner}~${job.name}`)}`}>{words.job.environment}</Link>
         )}
