@@ -144,6 +144,9 @@ ROUTES: dict[str, Row] = {
     # It does not run: 409, for whoever may enter it.
     "POST /danlu/v1/jobs/{ref}/doors": Row("401 404 409 403 409 401 403", {"port": 7860}),
     # Environments. Only its owner starts one: what runs is the owner's job.
+    # Curves of a job are for whoever can read its files.
+    "GET /danlu/v1/jobs/{ref}/tensorboard": Row("401 404 200 403 403 401 200"),
+    "POST /danlu/v1/tensorboards": Row(MAKES, {"folders": ["/userhome"]}),
     "GET /danlu/v1/environments": Row(SIGNED_IN),
     "POST /danlu/v1/environments": Row(MAKES, {"start": False}, names={"name": "fresh"}),
     "GET /danlu/v1/environments/{name}": Row(SEES_JOB, names={"name": "environment"}),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.cli.person import Person
+from tests.gateway.web import WebServer
 from tests.support.server import DanluServer
 from tests.support.tools import give, tools_venv
 
@@ -91,9 +93,35 @@ def test_an_option_is_reset_by_none(dev: DanluServer) -> None:
     assert dev.get("/environments/dev")["request"] == {"cpus": 2}
 
 
+def test_its_tools_are_opened_by_its_name(tmp_path_factory: pytest.TempPathFactory) -> None:
+    site = WebServer(tmp_path_factory.mktemp("open") / "data")
+    give(site.data, tools_venv())
+    site.start()
+    try:
+        assert "danlu env start box" in said(site, "create", "box", "--no-start")
+        for what in ("lab", "terminal"):
+            assert "box is not running; start it with" in said(site, "open", "box", what, code=5)
+        said(site, "start", "box")
+        running(site, "box")
+        door = urlsplit(said(site, "open", "box", "--print").strip())
+        assert (door.path, door.port in range(site.first, site.first + 16)) == (
+            "/.danlu/enter",
+            True,
+        )
+        page = said(site, "open", "box", "terminal", "--print").strip()
+        assert page == f"{site.url}/environments/admin~box?terminal=1"
+        made = json.loads(said(site, "open", "box", "code", "--json"))
+        assert made["path"].startswith("/.danlu/enter?ticket=")
+        assert "no such way in" in said(site, "open", "box", "vim", code=2)
+    finally:
+        site.cleanup()
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
+        (("open",), 2, "NAME"),
+        (("open", "nothing"), 3, "There is no environment nothing"),
         (("create", "my-env"), 2, "at most 27"),
         (("create",), 2, "NAME"),
         (("create", "a", "b"), 2, "NAME"),

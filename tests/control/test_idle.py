@@ -15,6 +15,7 @@ from danlu.spec.states import Reason, State
 from danlu.store import events
 from danlu.store.rows import JobRow
 from tests.control.harness import Harness
+from tests.support.tools import give, tools_venv
 
 LIMIT = 0.4
 ENOUGH = 2.0  # seconds, several times the limit
@@ -82,6 +83,23 @@ async def test_somebody_who_is_connected_uses_it(idle: Harness) -> None:
     leave()  # does nothing more
     assert idle.controller.context.presence.count(job.id) == 0
     assert (await idle.ended(job.row)).reason is Reason.IDLE
+
+
+async def test_tensorboard_is_used_by_its_visitors_only(tmp_path: Path) -> None:
+    """It reads its folders again and again by itself."""
+    harness = Harness(tmp_path)
+    everything_is_use = IdleSettings(cpus=-1)
+    harness.more = {"sample_every": 0.05, "idle": everything_is_use}
+    give(harness.data, tools_venv())
+    await harness.open()
+    row = await harness.submit(tool="tensorboard", args=["/tmp"], idle_limit=LIMIT, kind="service")
+    job = harness.controller.context.jobs[row.id]
+    leave = harness.controller.context.presence.enter(job.id)
+    await harness.until(row, State.RUNNING)
+    assert await stays(harness, job)
+    leave()
+    assert (await harness.ended(row)).reason is Reason.IDLE
+    await harness.close()
 
 
 async def test_a_busy_kernel_uses_it(idle: Harness) -> None:

@@ -26,9 +26,10 @@ from danlu.api import (
     saves,
     session,
     sse,
+    tensorboards,
     websockets,
 )
-from danlu.api.bounds import Bounded
+from danlu.api.bounds import STREAMED, Bounded
 from danlu.api.demo import MarkedAsDemo
 from danlu.api.later import Later
 from danlu.api.notices import Noticed
@@ -50,9 +51,6 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     503: {"model": ErrorAnswer, "description": "Temporarily unavailable; try again"},
 }
 NO_NAMES = Hosts()
-
-# Bodies of these are passed on as they come, once the caller is known, and bounded there.
-_STREAMED = (f"{BASE}/bundles", f"{BASE}/files/uploads")
 
 # Loaded when first asked for: the first part of the path, and the module with all routes below it.
 LATER = {
@@ -91,7 +89,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
     app.state.services = services
     app.state.hosts = hosts
     install(app)
-    app.add_middleware(Bounded, streamed=_STREAMED)
+    app.add_middleware(Bounded, streamed=STREAMED)
     app.add_middleware(Noticed, services=services)
     if demo:
         app.add_middleware(MarkedAsDemo)
@@ -117,6 +115,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         sse,
         websockets,
         doors,
+        tensorboards,
     ):
         include(module.router)
     later = Later(BASE, LATER, app.router.routes, include)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from danlu.api.problems import answer, too_large
+from danlu.api.problems import BASE, answer, too_large
 from danlu.spec.read import LARGEST_FILE
+
+STREAMED = (f"{BASE}/bundles", f"{BASE}/files/uploads")
+"""Bodies below these are passed on as they come, once the caller is known, and bounded there."""
 
 
 class Bounded:

@@ -9,6 +9,7 @@ from danlu.cli.helptexts_people import PEOPLE
 from danlu.cli.helptexts_registry import REGISTRY
 from danlu.cli.helptexts_scheduling import SCHEDULING
 from danlu.cli.helptexts_slurm import SLURM
+from danlu.cli.texts_tensorboard import HELP as TENSORBOARD
 
 HELP: dict[str, tuple[str, str]] = {
     "danlu": (
@@ -468,4 +469,15 @@ HELP: dict[str, tuple[str, str]] = {
     "opt.markdown": ("print all commands as Markdown", "以 Markdown 输出全部命令"),
 }
 
-HELP |= PEOPLE | SCHEDULING | LIVE | ENVIRONMENTS | SLURM | REGISTRY | IMAGES | FILES | DATA
+HELP |= (
+    PEOPLE
+    | SCHEDULING
+    | LIVE
+    | ENVIRONMENTS
+    | SLURM
+    | REGISTRY
+    | IMAGES
+    | FILES
+    | DATA
+    | TENSORBOARD
+)

@@ -207,11 +207,11 @@ def workdir(args: Args) -> str | None:
     if given == "-" or (given is None and args.flag("carry")):
         return None
     if given is not None:
-        return _text(os.path.normpath(os.path.join(_here(), given)), "--workdir")
+        return _text(os.path.normpath(os.path.join(current_folder(), given)), "--workdir")
     # A container has its own folders; the caller's would only exist there by accident.
     if args.get("image"):
         return None
-    here = _text(_here(), "PWD")
+    here = _text(current_folder(), "PWD")
     if os.geteuid() == 0 and _is_closed(here):
         from danlu.cli.terminal import say
         from danlu.cli.texts import t
@@ -230,7 +230,7 @@ def _is_closed(folder: str) -> bool:
     return True
 
 
-def _here() -> str:
+def current_folder() -> str:
     """The current folder, by the shell's name for it if that is correct."""
     try:
         real = os.getcwd()

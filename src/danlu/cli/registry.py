@@ -272,17 +272,19 @@ COMMANDS = (
             Option("all", short="a"),
             Option("no-start"),
             Option("dry-run"),
+            Option("print"),
             Option("stop"),
             Option("detach", short="d"),
             PATIENCE,
             YES,
         ),
-        "[list] | create NAME | show NAME | start NAME... | stop NAME... | extend NAME [TIME] | "
-        "change NAME | save NAME IMAGE | share NAME USER... | unshare NAME USER... | "
+        "[list] | create NAME | show NAME | open NAME [lab|code|tensorboard|terminal] | "
+        "start NAME... | stop NAME... | extend NAME [TIME] | change NAME | save NAME IMAGE | "
+        "share NAME USER... | unshare NAME USER... | "
         "delete NAME...",
         0,
         -1,
-        "list create show start stop extend change save share unshare delete",
+        "list create show open start stop extend change save share unshare delete",
         default="list",
     ),
     Command(
@@ -320,6 +322,25 @@ COMMANDS = (
         -1,
         "list show add describe remove share unshare propose accept reject pull saves cancel",
         default="list",
+    ),
+    Command(
+        "tensorboard",
+        "tensorboard",
+        (
+            Option("job", "JOB", words=JOB),
+            Option("cpus", "N", "c"),
+            Option("memory", "SIZE", "m"),
+            Option("queue", "QUEUE", "q"),
+            Option("group", "GROUP"),
+            Option("time", "TIME", "t"),
+            Option("idle", "TIME"),
+            Option("detach", short="d"),
+            Option("print"),
+        ),
+        "FOLDER... | --job JOB",
+        0,
+        -1,
+        FOLDER,
     ),
     Command("top", "top", (Option("every", "TIME"), Option("once"))),
     Command(

@@ -636,6 +636,7 @@ def everything() -> dict[str, tuple[str, str]]:
     from danlu.cli.texts_people import PEOPLE
     from danlu.cli.texts_registry import REGISTRY
     from danlu.cli.texts_scheduling import SCHEDULING
+    from danlu.cli.texts_tensorboard import TENSORBOARD
 
     return (
         TEXTS
@@ -648,6 +649,7 @@ def everything() -> dict[str, tuple[str, str]]:
         | REGISTRY
         | FILES
         | DATA
+        | TENSORBOARD
     )
 
 

@@ -1,6 +1,10 @@
 """Messages of `danlu env`: (en, zh). Loaded on demand."""
 
 ENVIRONMENTS: dict[str, tuple[str, str]] = {
+    "env.bad_door": (
+        "{word}: no such way in; write lab, code, tensorboard or terminal",
+        "没有 {word} 这个入口；请写 lab、code、tensorboard 或 terminal",
+    ),
     "env.deleted": (
         "{name} deleted; files in your folders stay",
         "{name} 已删除；你目录中的文件保留",
@@ -26,8 +30,8 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
     "env.head_shared": ("SHARED WITH", "共享给"),
     "env.head_state": ("STATE", "状态"),
     "env.is_running": (
-        "{name} is {state}; danlu ssh {name} enters it",
-        "{name}：{state}；danlu ssh {name} 进入",
+        "{name} is {state}; danlu env open {name} opens JupyterLab, danlu ssh {name} a shell",
+        "{name}：{state}；danlu env open {name} 打开 JupyterLab，danlu ssh {name} 打开终端",
     ),
     "env.is_stopped": (
         "{name} is {state}; danlu env start {name} starts it again",
@@ -45,6 +49,10 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
     "env.nothing": (
         "Nothing to change: give at least one option, e.g. danlu env change dev -g 0",
         "没有要修改的内容：请至少给出一个选项，例如 danlu env change dev -g 0",
+    ),
+    "env.not_running": (
+        "{name} is not running; start it with danlu env start {name}",
+        "{name} 没有在运行；用 danlu env start {name} 启动",
     ),
     "env.not_shared": ("{name} is shared with nobody", "{name} 没有共享给任何人"),
     "env.shared": (

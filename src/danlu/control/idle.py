@@ -1,7 +1,8 @@
 """Stops jobs with an idle limit that nobody and nothing uses, after a warning.
 
-Used means: a connection into it, CPU or GPU time, or a busy kernel. What cannot be measured counts
-as used, and a restarted server counts from its start: nobody is stopped for what is not known.
+Used means: a connection into it, CPU or GPU time, or a busy kernel; for TensorBoard, only the
+first. What cannot be measured counts as used, and a restarted server counts from its start: nobody
+is stopped for what is not known.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from danlu.control import records
 from danlu.control.attempts import Attempts
 from danlu.control.context import Context, log, now
+from danlu.control.launches import shows_curves
 from danlu.control.life import Stage
 from danlu.control.live_job import LiveJob
 from danlu.metrics.values import Kind, Subject
@@ -88,7 +90,11 @@ class IdleWatch:
     async def _is_used(self, job: LiveJob) -> bool:
         context = self._context
         settings = context.settings.idle
-        if context.engines.unknown_since(job) is not None or self._is_busy(job):
+        if context.engines.unknown_since(job) is not None:
+            return True
+        if shows_curves(job.spec.roles[0]):  # which it reads again and again by itself
+            return context.presence.count(job.id) > 0
+        if self._is_busy(job):
             return True
         if settings.connections and context.presence.count(job.id):
             return True

@@ -16,7 +16,7 @@ from danlu.engines.api import MIRRORS, Engine, HostMount, Launch, Origin, Refuse
 from danlu.files.datasets import PREFIX, Datasets
 from danlu.files.mirrors import mirror_mounts
 from danlu.files.volumes import Volumes
-from danlu.spec.job import JobSpec, Role, RunAs, Search, Variables
+from danlu.spec.job import JobSpec, Role, RunAs, Search, Tool, Variables
 from danlu.spec.search import flat, point
 from danlu.store.rows import AttemptRow
 
@@ -44,7 +44,7 @@ def launch_of(
     def mounts(role: Role, task: int) -> tuple[HostMount, ...]:
         key = (role.name, nodes[task])
         if key not in found:
-            found[key] = volumes.mounts(role, person, nodes[task], among)
+            found[key] = _as_seen(role, volumes.mounts(role, person, nodes[task], among))
             if datasets is not None and not job.spec.login:
                 found[key] += tuple(
                     _new(datasets.mounts(job.spec, person, nodes[task]), found[key])
@@ -90,6 +90,18 @@ def _new(mounts: Iterable[HostMount], own: tuple[HostMount, ...]) -> Iterator[Ho
     """What the job mounts itself wins."""
     taken = {mount.target for mount in own}
     return (mount for mount in mounts if mount.target not in taken)
+
+
+def _as_seen(role: Role, mounts: tuple[HostMount, ...]) -> tuple[HostMount, ...]:
+    """TensorBoard only reads."""
+    if not shows_curves(role):
+        return mounts
+    return tuple(replace(mount, read_only=True) for mount in mounts)
+
+
+def shows_curves(role: Role) -> bool:
+    command = role.command
+    return command.run_as is RunAs.TOOL and command.words[0] == Tool.TENSORBOARD
 
 
 def task_launches(

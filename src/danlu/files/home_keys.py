@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -17,13 +16,13 @@ from pathlib import Path
 from danlu.access.errors import Unfit
 from danlu.access.identities import Identities, Person
 from danlu.access.ssh_keys import parse
+from danlu.files.as_person import as_person
 
 _FOLDER, _FILE = ".ssh", "authorized_keys"
 _LARGEST = 64 * 1024
 _AT_ONCE = 4
 _FOLDER_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_UNCHANGED = -1
 
 
 class HomeKeys:
@@ -56,7 +55,7 @@ def _read(home: str, person: Person) -> bytes:
     except OSError:
         return b""
     try:
-        with _as(person):
+        with as_person(person):
             return _read_below(root, person)
     except OSError:
         return b""
@@ -88,22 +87,3 @@ def _is_private(found: os.stat_result, person: Person) -> bool:
     own_group = person.gid == person.uid == found.st_gid
     others = stat.S_IWOTH if own_group or person.uid is None else stat.S_IWOTH | stat.S_IWGRP
     return found.st_uid == uid and not found.st_mode & others
-
-
-@contextlib.contextmanager
-def _as(person: Person) -> Iterator[None]:
-    """This thread, and no other, sees files as this person does."""
-    if person.uid is None or person.uid == os.geteuid():
-        yield
-        return
-    calls = ctypes.CDLL(None)
-    gid = person.uid if person.gid is None else person.gid
-    calls.setfsgid(gid)
-    calls.setfsuid(person.uid)
-    try:
-        if (calls.setfsuid(_UNCHANGED), calls.setfsgid(_UNCHANGED)) != (person.uid, gid):
-            raise PermissionError(f"cannot act as uid {person.uid}")
-        yield
-    finally:
-        calls.setfsuid(os.geteuid())
-        calls.setfsgid(os.getegid())

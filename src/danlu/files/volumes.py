@@ -230,15 +230,20 @@ class Volumes:
         """
         if role.workdir is None:
             return False
+        seen = self.seen(role, person)
+        path = os.path.normpath(role.workdir)
+        return self.is_hidden(path, seen) or self.is_hidden(lead(path, seen), seen)
+
+    def seen(self, role: Role, person: Person) -> dict[str, str]:
+        """Where a task can have volumes, and their folders on the host."""
         seen = {volume.target: volume.source for volume in self.usable(person).values()}
         for mount in role.mounts:
             volume = self.find(mount.volume, person)
             if volume is not None:
                 seen[mount.path] = _folder(volume, mount.folder) or volume.source
-        path = os.path.normpath(role.workdir)
-        return self._hidden(path, seen) or self._hidden(lead(path, seen), seen)
+        return seen
 
-    def _hidden(self, path: str, seen: Mapping[str, str]) -> bool:
+    def is_hidden(self, path: str, seen: Mapping[str, str]) -> bool:
         places = [self._data, str(self._settings.data), "/mnt/user", "/mnt/share"]
         places += [volume.target for volume in self.catalogue().values()]
         if not any(below(path, place) for place in places):

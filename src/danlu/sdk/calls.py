@@ -184,6 +184,23 @@ class Calls:
         answer: model.OpenDoor = self._post(f"{job_path(ref)}/doors", body)
         return answer
 
+    def curves(self, ref: str) -> model.Curves:
+        """Folders with event files for TensorBoard that your job has written."""
+        answer: model.Curves = self._get(f"{job_path(ref)}/tensorboard")
+        return answer
+
+    def tensorboard(
+        self, folders: list[str] | None = None, *, job: str | None = None, **keys: Any
+    ) -> model.ShownCurves:
+        """A job that shows what is in these folders (as tasks see them), or what `job` has
+        written: the one there is, or a new one. `keys`: of a job file, such as memory. Open it
+        with `open_door(ref, "tensorboard")` once it runs.
+        """
+        order = {"job": job} if folders is None else {"folders": folders}
+        body = dumps({**order, **keys}).encode()
+        answer: model.ShownCurves = self._post(f"{BASE}/tensorboards", body)
+        return answer
+
     # Logs
 
     def search(

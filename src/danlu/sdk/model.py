@@ -61,25 +61,6 @@ class BrowserSession(TypedDict, total=False):
     csrf_token: str
 
 
-class BundleLimits(TypedDict, total=False):
-    bytes: int
-    files: int
-    left: int
-
-
-class BundleList(TypedDict, total=False):
-    bundles: list[BundleView]
-    limits: BundleLimits
-
-
-class BundleView(TypedDict, total=False):
-    id: str
-    bytes: int
-    files: int
-    created_at: float
-    used_at: float
-
-
 class Cause(TypedDict, total=False):
     kind: str
     basis: str
@@ -91,27 +72,6 @@ class Cause(TypedDict, total=False):
 class ChangedEnvironment(TypedDict, total=False):
     environment: EnvironmentView
     restarted: bool
-
-
-class Cleanable(TypedDict, total=False):
-    """One thing a cleaning removes, or would remove."""
-
-    rule: str
-    name: str
-    bytes: int
-    used_at: float | None
-    disk: str
-    removed: bool
-    detail_en: str
-    detail_zh: str
-
-
-class Cleaning(TypedDict, total=False):
-    at: float
-    dry_run: bool
-    by: str
-    bytes: int
-    items: list[Cleanable]
 
 
 class Cluster(TypedDict, total=False):
@@ -138,75 +98,14 @@ class ConvertedJob(TypedDict, total=False):
     yaml: str
 
 
-class Copy(TypedDict, total=False):
-    """A copy on the fast volume of a node."""
-
-    node: str
-    volume: str
-    state: str
-    done: int
-    total: int | None
-    used_at: float | None
-    detail_en: str
-    detail_zh: str
-
-
 class CreatedEnvironment(TypedDict, total=False):
     environment: EnvironmentView | None
     preview: Preview | None
 
 
-class Dataset(TypedDict, total=False):
-    name: str
-    path: str
-    state: str
-    volume: str
-    folder: str
-    everywhere: bool
-    title: str
-    licence: str
-    how: str
-    keeper: str
-    bytes: int | None
-    files: int | None
-    fingerprint: str
-    measured_at: float | None
-    measuring: bool
-    nodes: list[str]
-    copies: list[Copy]
-    proposed_by: str
-    created_at: float
-    decided_by: str
-    reason: str
-    usable: bool
-    warning_en: str
-    warning_zh: str
-
-
-class DatasetList(TypedDict, total=False):
-    datasets: list[Dataset]
-
-
-class Disk(TypedDict, total=False):
-    id: str
-    node: str
-    places: list[Place]
-    size: int
-    free: int
-    used_percent: float
-    level: str
-    since: float | None
-    full_at: float | None
-    uses: list[Use]
-    detail_en: str
-    detail_zh: str
-
-
-class DiskReport(TypedDict, total=False):
-    disks: list[Disk]
-    own: list[OwnUse]
-    last_cleaning: Cleaning | None
-    next_cleaning: float | None
+class Curves(TypedDict, total=False):
+    folders: list[str]
+    job: Job | None
 
 
 class DiskWriter(TypedDict, total=False):
@@ -620,14 +519,6 @@ class Note(TypedDict, total=False):
     line: int | None
 
 
-class Offered(TypedDict, total=False):
-    id: str
-    bytes: int
-    files: int
-    missing: list[int]
-    ready: bool
-
-
 class OpenDoor(TypedDict, total=False):
     url: str
     scheme: str
@@ -637,17 +528,6 @@ class OpenDoor(TypedDict, total=False):
     expires_in: float
 
 
-class OwnUse(TypedDict, total=False):
-    """What the caller's own folders take."""
-
-    kind: str
-    name: str
-    path: str
-    bytes: int | None
-    files: int | None
-    counted_at: float | None
-
-
 class Person(TypedDict, total=False):
     user: str
     role: str
@@ -655,14 +535,6 @@ class Person(TypedDict, total=False):
     leads: list[str]
     scope: str
     must_change_password: bool
-
-
-class Place(TypedDict, total=False):
-    """A watched folder on a disk."""
-
-    kind: str
-    name: str
-    path: str
 
 
 class Placement(TypedDict, total=False):
@@ -748,6 +620,11 @@ class Server(TypedDict, total=False):
     disk_low_since: float | None
     disk_free: int | None
     ssh_port: int | None
+
+
+class ShownCurves(TypedDict, total=False):
+    job: Job
+    folders: list[str]
 
 
 class SignedUp(TypedDict, total=False):
@@ -845,16 +722,6 @@ class TokenList(TypedDict, total=False):
     tokens: list[Token]
 
 
-class Use(TypedDict, total=False):
-    """Who or what takes room on a disk; `counted_at` says how old the number is."""
-
-    kind: str
-    name: str
-    bytes: int
-    files: int | None
-    counted_at: float
-
-
 class User(TypedDict, total=False):
     name: str
     full_name: str
@@ -916,9 +783,6 @@ class Volume(TypedDict, total=False):
     users: list[str] | None
     warning_en: str
     warning_zh: str
-    read_speed: float | None
-    write_speed: float | None
-    measured_at: float | None
 
 
 class VolumeList(TypedDict, total=False):

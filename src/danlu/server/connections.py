@@ -28,6 +28,9 @@ BODY_SECONDS = 60.0  # bodies are small: job files; uploads: until the next byte
 LOCAL_SHARE = 8  # all users of this machine have one address
 
 
+_STREAMED = tuple(path.encode() for path in STREAMED)
+
+
 class Guest(Protocol):
     def give_way(self) -> None:
         """Leaves and closes: another connection from the same place needs the room."""
@@ -195,7 +198,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _is_uploading(self) -> bool:
         """An upload that was not refused may go on for hours, as long as something arrives."""
         answering = self.cycle is not None and not self.cycle.response_complete
-        return answering and self._arrived > 0 and self.url.startswith(STREAMED.encode())
+        return answering and self._arrived > 0 and self.url.startswith(_STREAMED)
 
     def _refuse(self, problem: ApiProblem) -> None:
         # Within another answer, these bytes would be taken for a part of it.

@@ -26,6 +26,7 @@ from danlu.control.logs import Logs
 from danlu.control.lookup import Lookup
 from danlu.control.submit import Submitter
 from danlu.files.catalogue import Catalogue, Nodes
+from danlu.files.event_files import EventFiles
 from danlu.files.handover import HandOver
 from danlu.files.home_keys import HomeKeys
 from danlu.services.audit import Audit
@@ -59,6 +60,7 @@ from danlu.services.sharing import Sharing
 from danlu.services.stream import Stream
 from danlu.services.submitting import Submitting
 from danlu.services.tasks import Tasks
+from danlu.services.tensorboards import TensorBoards
 from danlu.services.usage import Usage
 from danlu.services.web_doors import WebDoors
 from danlu.store.users import get_user
@@ -88,6 +90,7 @@ class Services:
     tasks: Tasks
     doors: Doors
     web_doors: WebDoors
+    tensorboards: TensorBoards
     stream: Stream
     secrets: Secrets
     volumes: Catalogue
@@ -151,6 +154,7 @@ def services(
         tasks=tasks,
         doors=doors,
         web_doors=WebDoors(context, gate, accounts.tickets, tasks, doors),
+        tensorboards=TensorBoards(controller, found, submitter, _event_files(context)),
         stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=_catalogue(context, controller.volumes_changed),
@@ -209,6 +213,10 @@ def _files(context: Context) -> Files:
 
 def _at_home(context: Context) -> HomeKeys:
     return HomeKeys(context.identities, context.settings.files.home_of)
+
+
+def _event_files(context: Context) -> EventFiles:
+    return EventFiles(context.identities, context.volumes)
 
 
 def _hand_over(context: Context) -> HandOver:

@@ -15,13 +15,14 @@ export function addressOf(door: Schemas["OpenDoor"]): string {
   return `${LOOPBACK.test(hostname) ? "http" : "https"}://${hostname}:${door.port}${door.path}`;
 }
 
-/** Opens what a job serves in a tab of its own. */
-export function useDoor(id: string) {
+/** Opens what a job serves in a tab of its own. The job may have to be started for it. */
+export function useDoor(id: string | (() => Promise<string>)) {
   const words = useWords().doors;
   const going = useMutation({
     mutationFn: async ({ order, tab }: { order: Order; tab: Window | null }): Promise<string | null> => {
       try {
-        const door = await got(api.POST("/danlu/v1/jobs/{ref}/doors", { params: { path: { ref: id } }, body: order }));
+        const ref = typeof id === "string" ? id : await id();
+        const door = await got(api.POST("/danlu/v1/jobs/{ref}/doors", { params: { path: { ref } }, body: order }));
         if (tab === null) return addressOf(door);
         tab.location.replace(addressOf(door));
         return null;

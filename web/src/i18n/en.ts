@@ -305,6 +305,7 @@ export const en = {
     open: "Open",
     openLabel: (what: string) => `Open ${what}`,
     opening: (what: string) => `Opening ${what} …`,
+    starting: (what: string) => `${what} is being started:`,
     blocked: "The browser kept the new tab from opening.",
     openHere: "Open it here",
     note: "A program that listens on localhost inside the job opens in a new tab, for those who may enter the job.",

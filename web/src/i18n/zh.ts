@@ -305,6 +305,7 @@ export const zh: Words = {
     open: "打开",
     openLabel: (what) => `打开${/^[\w]/.test(what) ? " " : ""}${what}`,
     opening: (what) => `正在打开${/^[\w]/.test(what) ? " " : ""}${what} …`,
+    starting: (what) => `正在启动${/^[\w]/.test(what) ? " " : ""}${what}：`,
     blocked: "浏览器拦截了新标签页。",
     openHere: "在这里打开",
     note: "任务中监听 localhost 的程序会在新标签页中打开，只有能进入该任务的人可以访问。",

@@ -3,6 +3,7 @@ import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { api, got, type Schemas } from "../api/client";
 import { useMe } from "../api/session";
+import { Curves } from "../doors/curves";
 import { Ports } from "../doors/ports";
 import { useSaid, useWords } from "../i18n";
 import { SaveButton } from "../images/save-button";
@@ -122,6 +123,7 @@ function Head({ job, openTerminal }: { job: JobDetail; openTerminal: () => void 
         )}
         {own && job.state === "running" && job.tasks.some((task) => task.ports.length > 0) && <OpenPort job={job} />}
         {own && job.state === "running" && job.kind !== "environment" && typeof job.spec["image"] === "string" && <SaveButton of={{ job: job.id, name: job.name }} />}
+        <Curves job={job} />
         {job.kind === "environment" && (
           <Link className="button" to={`/environments/${encodeURIComponent(`${job.owner}~${job.name}`)}`}>{words.job.environment}</Link>
         )}

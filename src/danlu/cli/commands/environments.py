@@ -7,7 +7,7 @@ import time
 
 from danlu.cli import codes
 from danlu.cli.asking import make_sure
-from danlu.cli.failure import explain
+from danlu.cli.failure import Failure, explain
 from danlu.cli.formats import clock, duration
 from danlu.cli.jobflags import job_keys
 from danlu.cli.options import UsageError, misused
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from danlu.sdk import model
 
 _NONE = "none"
+_TERMINAL = "terminal"
+_OPENS = ("lab", "code", "tensorboard", _TERMINAL)
 _WAITS = ("queued", "starting")
 _HEADS = ("name", "state", "image", "gpus", "left", "shared")
 
@@ -39,6 +41,8 @@ def env(session: Session, args: Args) -> int:
     if verb == "extend" and len(names) in (1, 2):
         found = ours.extend(names[0], *names[1:])
         return _told(session, [found])
+    if verb == "open" and len(names) in (1, 2):
+        return _open(session, args, *names)
     if verb in ("share", "unshare") and len(names) > 1:
         return _share(session, verb, names[0], names[1:])
     if verb == "save" and len(names) == 2:
@@ -98,6 +102,31 @@ def _show(session: Session, args: Args, name: str) -> int:
     for label, value in shown:
         sys.stdout.write(f"{label}{' ' * (room - width(label))}  {printable(value)}\n")
     return codes.OK
+
+
+def _open(session: Session, args: Args, name: str, what: str = "lab") -> int:
+    if what not in _OPENS:
+        raise UsageError("env.bad_door", "env", word=what)
+    found = session.client.environments.show(name)
+    job = found["job"]
+    if job is None or found["state"] == "stopped":
+        raise Failure("env.not_running", codes.CONFLICT, name=name)
+    from danlu.cli.commands.open import show_address
+
+    if what == _TERMINAL:
+        page = f"{_site(session)}/environments/{found['owner']}~{found['name']}?terminal=1"
+        return session.print_json({"url": page}) if session.json else show_address(args, page)
+    opened = session.client.open_door(job["id"], what)
+    return session.print_json(opened) if session.json else show_address(args, opened["url"])
+
+
+def _site(session: Session) -> str:
+    """Where the pages are; a server that is reached by a socket listens elsewhere, too."""
+    server = session.where.server
+    if server.startswith("unix:"):
+        addresses = session.client.server()["addresses"]
+        server = next((each for each in addresses if each.startswith("http")), server)
+    return server.rstrip("/")
 
 
 def _change(session: Session, args: Args, name: str) -> int:

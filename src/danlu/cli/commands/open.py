@@ -28,20 +28,24 @@ def open(session: Session, args: Args) -> int:
         opened = session.client.open_door(ref, port=int(door), task=task)
     else:
         raise UsageError("open.bad_door", "open", word=door)
-    if session.json:
-        return session.print_json(opened)
-    sys.stdout.write(f"{opened['url']}\n")
+    return session.print_json(opened) if session.json else show_address(args, opened["url"])
+
+
+def show_address(args: Args, url: str) -> int:
+    sys.stdout.write(f"{url}\n")
     sys.stdout.flush()
     if not args.flag("print") and _has_screen():
         import webbrowser
 
-        webbrowser.open(opened["url"])
+        webbrowser.open(url)
     return codes.OK
 
 
 def _usual(job: model.JobDetail, task: int) -> str:
     if job["kind"] == "environment":
         return DOORS[0]
+    if job["spec"].get("tool") in DOORS:
+        return str(job["spec"]["tool"])
     ports = [port for each in job["tasks"] if each["index"] == task for port in each["ports"]]
     if len(ports) == 1:
         return str(ports[0])

@@ -105,6 +105,15 @@ def _with_tools(task: TaskLaunch, folder: ToolsFolder, namespaces: bool) -> Task
     tools, inside = (AT, _INSIDE) if boxed else (source, _SOURCE)
     command = task.command
     if command.run_as is RunAs.TOOL:
-        words = (f"{tools}/bin/python", "-I", f"{inside}/run.py", *command.words)
+        given = command.words if boxed else tuple(_on_disk(task, each) for each in command.words)
+        words = (f"{tools}/bin/python", "-I", f"{inside}/run.py", *given)
         command = Command(RunAs.ARGV, words)
     return replace(task, mounts=(*task.mounts, *mounts), command=command)
+
+
+def _on_disk(task: TaskLaunch, word: str) -> str:
+    """A folder in a volume, for a task that sees the machine as it is."""
+    for mount in sorted(task.mounts, key=lambda mount: -len(mount.target)):
+        if f"{word}/".startswith(f"{mount.target}/"):
+            return mount.source + word[len(mount.target) :]
+    return word

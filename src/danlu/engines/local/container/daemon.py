@@ -129,7 +129,7 @@ class Daemon:
 
     def remove_image(self, name: str) -> None:
         """A name, or an image with its last name; never one that a container uses."""
-        self.wire.call("DELETE", f"/images/{_quote(name)}?force=false")
+        self.wire.call("DELETE", f"/images/{quote(name)}?force=false")
 
     def pull(self, name: str, tag: str, headers: dict[str, str]) -> Iterator[dict[str, Any]]:
         """Progress reports in Docker's format."""

@@ -1,0 +1,175 @@
+"""`danlu tensorboard`: curves of one's own folders, and of what a job has written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import urllib.error
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.gateway.client import Client, eventually
+from tests.gateway.web import Door, WebServer
+from tests.support.tools import give, tools_venv
+
+EVENTS = """
+import sys
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+writer = EventFileWriter(sys.argv[1])
+for step in range(5):
+    value = Summary.Value(tag="loss", simple_value=1 / (step + 1))
+    writer.add_event(Event(step=step, wall_time=step, summary=Summary(value=[value])))
+writer.close()
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    server = WebServer(tmp_path_factory.mktemp("curves") / "data")
+    give(server.data, tools_venv())
+    server.start()
+    yield server
+    server.cleanup()
+
+
+@pytest.fixture(scope="module")
+def alice(site: WebServer) -> Client:
+    return site.person("alice")
+
+
+@pytest.fixture(scope="module")
+def bob(site: WebServer) -> Client:
+    return site.person("bob")
+
+
+@pytest.fixture(scope="module")
+def events(site: WebServer) -> Path:
+    """Event files that every task can read."""
+    folder = site.data.parent / "events"
+    subprocess.run([tools_venv() / "bin/python", "-c", EVENTS, folder], check=True)
+    for path in (folder, *folder.iterdir()):
+        path.chmod(0o755)
+    return folder
+
+
+def trained(person: Client, events: Path, command: str = "", **job: Any) -> dict[str, Any]:
+    """A job that has written event files to the folder `runs` of where it ran."""
+    copying = command or f"mkdir -p runs/first && cp {events}/* runs/first"
+    return person.server.wait(
+        person.call("POST", "/jobs", {"name": "train", "command": copying, **job})["jobs"][0]
+    )
+
+
+def told(person: Client, *words: str, code: int = 0, **how: Any) -> str:
+    done = person.server.cli("tensorboard", *words, env={"DANLU_TOKEN": person.token}, **how)
+    assert done.returncode == code, done
+    return (done.stdout if code == 0 else done.stderr).decode()
+
+
+def runs_shown(url: str) -> set[str]:
+    """What a browser gets that opens this address."""
+    split = urlsplit(url)
+    assert split.port is not None
+    door = Door(split.port, f"{split.path}?{split.query}")
+    assert door.enter().status == 303
+    found: set[str] = set()
+
+    def read() -> bool:
+        answer = door.ask("/data/plugin/scalars/tags")
+        found.update(answer.told)
+        return bool(found)
+
+    eventually(read)
+    return found
+
+
+def refused(person: Client, method: str, path: str, body: Any = None) -> int:
+    with pytest.raises(urllib.error.HTTPError) as no:
+        person.call(method, path, body)
+    return no.value.code
+
+
+def test_folders_are_shown_read_only_without_a_gpu(
+    alice: Client, site: WebServer, events: Path
+) -> None:
+    trained(alice, events, workdir="/userhome")
+    assert runs_shown(told(alice, "/userhome/runs", "--print").strip()) == {"first"}
+    [job] = alice.call("GET", "/jobs?active=true&name=tensorboard")["jobs"]
+    assert (job["kind"], job["gpus"], job["owner"]) == ("service", 0, "alice")
+    alice.job = job["ref"].rpartition("/")[2]
+    done = alice.ssh("--", "touch /userhome/x")
+    assert b"Read-only" in done.stderr, done
+    # The same folders again: the same job, also without saying which door.
+    assert runs_shown(told(alice, "/userhome/runs/", "--print").strip()) == {"first"}
+    words = ("open", alice.job, "--print")
+    opened = site.cli(*words, env={"DANLU_TOKEN": alice.token})
+    assert runs_shown(opened.stdout.decode().strip()) == {"first"}
+    assert len(alice.call("GET", "/jobs?active=true&name=tensorboard")["jobs"]) == 1
+
+
+def test_several_folders_are_shown_side_by_side(alice: Client, events: Path) -> None:
+    trained(alice, events, workdir="/userhome", name="more", command=_copied(events, "a/x b/y"))
+    url = told(alice, "/userhome/a", "/userhome/b", "--print").strip()
+    assert runs_shown(url) == {"a/x", "b/y"}
+
+
+def test_a_job_says_where_its_curves_are(
+    alice: Client, bob: Client, site: WebServer, events: Path
+) -> None:
+    before = trained(alice, events, "mkdir -p proj && echo hello", workdir="/userhome")
+    job = trained(alice, events, workdir="/userhome/proj")
+    found = alice.call("GET", f"/jobs/{job['id']}/tensorboard")
+    assert found == {"folders": ["/userhome/proj/runs"], "job": None}
+    # Files that another job has written are not its own.
+    assert alice.call("GET", f"/jobs/{before['id']}/tensorboard")["folders"] == []
+    shown = json.loads(told(alice, "--job", job["ref"], "--json"))
+    assert shown["folders"] == ["/userhome/proj/runs"]
+    assert runs_shown(shown["door"]["url"]) == {"first"}
+    again = alice.call("GET", f"/jobs/{job['id']}/tensorboard")
+    assert again["job"]["ref"] == shown["job"]["ref"]
+    # Nobody else: what they would see is read with their own permissions.
+    assert refused(bob, "GET", f"/jobs/{job['id']}/tensorboard") == 404
+    assert refused(bob, "POST", "/tensorboards", {"job": job["id"]}) == 404
+    admin = Client(site, "admin", site.token, alice.key)
+    assert refused(admin, "POST", "/tensorboards", {"job": job["id"]}) == 403
+
+
+def test_another_persons_folders_stay_closed(
+    alice: Client, bob: Client, site: WebServer, events: Path
+) -> None:
+    trained(bob, events, workdir="/userhome")
+    theirs = site.data / "home" / "bob" / "runs"
+    assert theirs.is_dir()
+    trained(alice, events, f"ln -sfn {theirs} stolen; ln -sfn / all", workdir="/userhome")
+    for folder in ("/userhome/stolen", str(theirs), f"/userhome/all/{theirs}", "/mnt/user/bob"):
+        assert "your tasks see no such folder" in told(alice, folder, code=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "Name folders with event files, or a job"),
+        (("/userhome/runs", "--job", "train-1"), "Name folders with event files, or a job"),
+        (("/userhome/nothing",), "/userhome/nothing: your tasks see no such folder"),
+        (("/root",), "/root: your tasks see no such folder"),
+        (("/userhome", "--memory", "much"), "memory"),
+    ],
+)
+def test_mistakes_are_told(alice: Client, words: tuple[str, ...], says: str) -> None:
+    assert says in told(alice, *words, code=2)
+
+
+def test_a_job_without_event_files_says_what_to_do(alice: Client, events: Path) -> None:
+    job = trained(alice, events, "true", name="dull", workdir="/userhome")
+    assert "has written no event files" in told(alice, "--job", job["ref"], code=2)
+    assert "没有写入事件文件" in told(alice, "--job", job["ref"], "--lang", "zh", code=2)
+
+
+def _copied(events: Path, places: str) -> str:
+    return f"for each in {places}; do mkdir -p $each && cp {events}/* $each; done"
