@@ -51,6 +51,21 @@ class AuditPage(TypedDict, total=False):
     next: int | None
 
 
+class BinItem(TypedDict, total=False):
+    id: str
+    path: str
+    name: str
+    kind: str
+    size: int
+    deleted_at: float
+    expires_at: float
+
+
+class BinList(TypedDict, total=False):
+    items: list[BinItem]
+    complete: bool
+
+
 class BrowserSession(TypedDict, total=False):
     user: str
     role: str
@@ -59,6 +74,25 @@ class BrowserSession(TypedDict, total=False):
     scope: str
     must_change_password: bool
     csrf_token: str
+
+
+class BundleLimits(TypedDict, total=False):
+    bytes: int
+    files: int
+    left: int
+
+
+class BundleList(TypedDict, total=False):
+    bundles: list[BundleView]
+    limits: BundleLimits
+
+
+class BundleView(TypedDict, total=False):
+    id: str
+    bytes: int
+    files: int
+    created_at: float
+    used_at: float
 
 
 class Cause(TypedDict, total=False):
@@ -74,6 +108,27 @@ class ChangedEnvironment(TypedDict, total=False):
     restarted: bool
 
 
+class Cleanable(TypedDict, total=False):
+    """One thing a cleaning removes, or would remove."""
+
+    rule: str
+    name: str
+    bytes: int
+    used_at: float | None
+    disk: str
+    removed: bool
+    detail_en: str
+    detail_zh: str
+
+
+class Cleaning(TypedDict, total=False):
+    at: float
+    dry_run: bool
+    by: str
+    bytes: int
+    items: list[Cleanable]
+
+
 class Cluster(TypedDict, total=False):
     gpus: GpuCount
     lent: float
@@ -87,6 +142,11 @@ class Cluster(TypedDict, total=False):
     disk_writers: list[DiskWriter]
 
 
+class CollectedGarbage(TypedDict, total=False):
+    blobs: int
+    bytes: int
+
+
 class Conversion(TypedDict, total=False):
     dialect: str
     jobs: list[ConvertedJob]
@@ -98,6 +158,19 @@ class ConvertedJob(TypedDict, total=False):
     yaml: str
 
 
+class Copy(TypedDict, total=False):
+    """A copy on the fast volume of a node."""
+
+    node: str
+    volume: str
+    state: str
+    done: int
+    total: int | None
+    used_at: float | None
+    detail_en: str
+    detail_zh: str
+
+
 class CreatedEnvironment(TypedDict, total=False):
     environment: EnvironmentView | None
     preview: Preview | None
@@ -106,6 +179,63 @@ class CreatedEnvironment(TypedDict, total=False):
 class Curves(TypedDict, total=False):
     folders: list[str]
     job: Job | None
+
+
+class Dataset(TypedDict, total=False):
+    name: str
+    path: str
+    state: str
+    volume: str
+    folder: str
+    everywhere: bool
+    title: str
+    licence: str
+    how: str
+    keeper: str
+    bytes: int | None
+    files: int | None
+    fingerprint: str
+    measured_at: float | None
+    measuring: bool
+    nodes: list[str]
+    copies: list[Copy]
+    proposed_by: str
+    created_at: float
+    decided_by: str
+    reason: str
+    usable: bool
+    warning_en: str
+    warning_zh: str
+
+
+class DatasetList(TypedDict, total=False):
+    datasets: list[Dataset]
+
+
+class DeletedImages(TypedDict, total=False):
+    deleted: int
+
+
+class Disk(TypedDict, total=False):
+    id: str
+    node: str
+    places: list[Place]
+    size: int
+    free: int
+    used_percent: float
+    level: str
+    since: float | None
+    full_at: float | None
+    uses: list[Use]
+    detail_en: str
+    detail_zh: str
+
+
+class DiskReport(TypedDict, total=False):
+    disks: list[Disk]
+    own: list[OwnUse]
+    last_cleaning: Cleaning | None
+    next_cleaning: float | None
 
 
 class DiskWriter(TypedDict, total=False):
@@ -173,6 +303,107 @@ class EventList(TypedDict, total=False):
     events: list[Event]
 
 
+class FileEntry(TypedDict, total=False):
+    name: str
+    path: str
+    kind: str
+    size: int
+    modified_at: float
+    mode: str
+    owner: str
+    target: str | None
+    target_kind: str | None
+
+
+class FileList(TypedDict, total=False):
+    path: str
+    entries: list[FileEntry]
+    offset: int
+    total: int
+    complete: bool
+    sort: str
+    read_only: bool
+
+
+class FileOperation(TypedDict, total=False):
+    """Something that may take long. It runs on without the request that began it."""
+
+    id: str
+    kind: str
+    state: str
+    paths: list[str]
+    target: str | None
+    files_done: int
+    bytes_done: int
+    files_total: int | None
+    bytes_total: int | None
+    results: list[str]
+    problems: list[FileProblem]
+    problem_count: int
+    started_at: float
+    ended_at: float | None
+    message_en: str
+    message_zh: str
+
+
+class FileOperations(TypedDict, total=False):
+    operations: list[FileOperation]
+
+
+class FilePreview(TypedDict, total=False):
+    path: str
+    kind: str
+    size: int
+    modified_at: float
+    media_type: str
+    encoding: str | None
+    text: str | None
+    offset: int
+    complete: bool
+    cells: list[NotebookCell] | None
+    language: str | None
+
+
+class FileProblem(TypedDict, total=False):
+    path: str
+    message_en: str
+    message_zh: str
+
+
+class FileRoot(TypedDict, total=False):
+    """A volume as the file centre shows it."""
+
+    path: str
+    volume: str
+    read_only: bool
+    tier: str
+    note: str
+    total: int | None
+    free: int | None
+    used: int | None
+    used_at: float | None
+    quota: int | None
+    bin: bool
+    problem_en: str
+    problem_zh: str
+
+
+class FileRoots(TypedDict, total=False):
+    roots: list[FileRoot]
+    bin_days: int
+
+
+class FileUsage(TypedDict, total=False):
+    path: str
+    size: int
+    files: int
+    folders: int
+    children: list[UsageChild]
+    complete: bool
+    measured_at: float | None
+    operation: str | None
+
+
 class Goodbye(TypedDict, total=False):
     running: list[Job]
 
@@ -192,6 +423,7 @@ class Gpu(TypedDict, total=False):
     ends: float | None
     kept_for: str | None
     note: str
+    outside: OutsideJob | None
     busy: float | None
     memory_used: int | None
     idle_since: float | None
@@ -221,6 +453,7 @@ class GpuHolder(TypedDict, total=False):
     since: float
     latest_end: float | None
     expected_end: float | None
+    outside: bool
 
 
 class GpuSeries(TypedDict, total=False):
@@ -262,6 +495,108 @@ class GroupUsage(TypedDict, total=False):
 class HandOver(TypedDict, total=False):
     jobs: int
     files: str
+
+
+class Image(TypedDict, total=False):
+    id: str
+    name: str
+    owner: str
+    ready: bool
+    source: str
+    description: str
+    digest: str
+    size: int
+    created_at: float
+    updated_at: float
+    shares: list[ImageShare]
+    proposal: str
+    proposal_note: str
+    verified: str
+    verified_at: float | None
+    nodes: list[ImageNode]
+
+
+class ImageCheck(TypedDict, total=False):
+    """One thing that was tried in an image."""
+
+    check: str
+    result: str
+    detail_en: str
+    detail_zh: str
+    digest: str
+    at: float
+    job: str
+
+
+class ImageDetail(TypedDict, total=False):
+    id: str
+    name: str
+    owner: str
+    ready: bool
+    source: str
+    description: str
+    digest: str
+    size: int
+    created_at: float
+    updated_at: float
+    shares: list[ImageShare]
+    proposal: str
+    proposal_note: str
+    verified: str
+    verified_at: float | None
+    nodes: list[ImageNode]
+    checks: list[ImageCheck]
+    inside: ImageInside | None
+
+
+class ImageInside(TypedDict, total=False):
+    """What is inside an image."""
+
+    os: str
+    architecture: str
+    user: str
+    workdir: str
+    entrypoint: list[str]
+    cmd: list[str]
+    env: list[str]
+    labels: dict[str, str]
+    history: list[ImageLayer]
+    packages_state: str
+    deb: list[ImagePackage]
+    pip: list[ImagePackage]
+    conda: list[ImagePackage]
+
+
+class ImageLayer(TypedDict, total=False):
+    created_by: str
+    created_at: str
+    size: int
+
+
+class ImageList(TypedDict, total=False):
+    images: list[Image]
+
+
+class ImageNode(TypedDict, total=False):
+    """An image on one node."""
+
+    node: str
+    state: str
+    detail_en: str
+    detail_zh: str
+    done: int
+    total: int
+    at: float
+
+
+class ImagePackage(TypedDict, total=False):
+    name: str
+    version: str
+
+
+class ImageShare(TypedDict, total=False):
+    kind: str
+    name: str
 
 
 class Invite(TypedDict, total=False):
@@ -472,6 +807,8 @@ class Node(TypedDict, total=False):
     memory_free: int
     gpus: list[Gpu]
     note: str
+    note_en: str
+    note_zh: str
     engine: str
     unknown_since: float | None
 
@@ -519,6 +856,22 @@ class Note(TypedDict, total=False):
     line: int | None
 
 
+class NotebookCell(TypedDict, total=False):
+    kind: str
+    source: str
+    number: int | None
+    texts: list[str]
+    images: list[str]
+
+
+class Offered(TypedDict, total=False):
+    id: str
+    bytes: int
+    files: int
+    missing: list[int]
+    ready: bool
+
+
 class OpenDoor(TypedDict, total=False):
     url: str
     scheme: str
@@ -528,6 +881,26 @@ class OpenDoor(TypedDict, total=False):
     expires_in: float
 
 
+class OutsideJob(TypedDict, total=False):
+    """Work that no Danlu has started, such as a job of somebody who uses `sbatch`."""
+
+    engine: str
+    id: str
+    user: str
+    name: str
+
+
+class OwnUse(TypedDict, total=False):
+    """What the caller's own folders take."""
+
+    kind: str
+    name: str
+    path: str
+    bytes: int | None
+    files: int | None
+    counted_at: float | None
+
+
 class Person(TypedDict, total=False):
     user: str
     role: str
@@ -535,6 +908,14 @@ class Person(TypedDict, total=False):
     leads: list[str]
     scope: str
     must_change_password: bool
+
+
+class Place(TypedDict, total=False):
+    """A watched folder on a disk."""
+
+    kind: str
+    name: str
+    path: str
 
 
 class Placement(TypedDict, total=False):
@@ -599,6 +980,85 @@ class QuotaView(TypedDict, total=False):
 class QuotaWarning(TypedDict, total=False):
     en: str
     zh: str
+
+
+class RegistryImage(TypedDict, total=False):
+    repository: str
+    tag: str
+    digest: str
+    type: str
+    size: int
+    at: float
+    used: float
+
+
+class RegistryImages(TypedDict, total=False):
+    images: list[RegistryImage]
+
+
+class RegistryRepositories(TypedDict, total=False):
+    repositories: list[RegistryRepository]
+
+
+class RegistryRepository(TypedDict, total=False):
+    name: str
+    tags: int
+    size: int
+    pushed_at: float
+
+
+class RegistryStatus(TypedDict, total=False):
+    address: str
+    tls: bool
+    read_only: bool
+    mirrors: list[str]
+    usage: list[RegistryUsage]
+    total: int
+    free: int
+
+
+class RegistryUsage(TypedDict, total=False):
+    kind: str
+    name: str
+    used: int
+    quota: int | None
+
+
+class Save(TypedDict, total=False):
+    """A container being saved as an image, or what became of it."""
+
+    id: str
+    job: str
+    environment: str
+    owner: str
+    image: str
+    state: str
+    step_en: str
+    step_zh: str
+    done: int
+    total: int
+    stop: bool
+    created_at: float
+    ended_at: float | None
+    digest: str
+    size: int
+    error_en: str
+    error_zh: str
+
+
+class SaveEstimate(TypedDict, total=False):
+    """What saving would take, before it is begun."""
+
+    changed: int
+    files: int
+    room: int | None
+    kept_in: str
+    problem_en: str
+    problem_zh: str
+
+
+class SaveList(TypedDict, total=False):
+    saves: list[Save]
 
 
 class SecretNames(TypedDict, total=False):
@@ -722,6 +1182,23 @@ class TokenList(TypedDict, total=False):
     tokens: list[Token]
 
 
+class UsageChild(TypedDict, total=False):
+    name: str
+    kind: str
+    size: int
+    files: int
+
+
+class Use(TypedDict, total=False):
+    """Who or what takes room on a disk; `counted_at` says how old the number is."""
+
+    kind: str
+    name: str
+    bytes: int
+    files: int | None
+    counted_at: float
+
+
 class User(TypedDict, total=False):
     name: str
     full_name: str
@@ -783,6 +1260,9 @@ class Volume(TypedDict, total=False):
     users: list[str] | None
     warning_en: str
     warning_zh: str
+    read_speed: float | None
+    write_speed: float | None
+    measured_at: float | None
 
 
 class VolumeList(TypedDict, total=False):
