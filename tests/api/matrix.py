@@ -164,26 +164,32 @@ ROUTES: dict[str, Row] = {
     # Images. One's own, unless shared; only admins decide what is ready.
     "GET /danlu/v1/images": Row(SIGNED_IN),
     "POST /danlu/v1/images": Row(MAKES, {}, names={"name": "fresh"}),
-    "GET /danlu/v1/images/{image}": Row(OWN_IMAGE_SEEN, names={"image": "image"}),
+    "GET /danlu/v1/images/{image}": Row(OWN_IMAGE_SEEN, names={"image": "own_image"}),
     "PATCH /danlu/v1/images/{image}": Row(
-        OWN_IMAGE, {"description": "x"}, names={"image": "image"}
+        OWN_IMAGE, {"description": "x"}, names={"image": "own_image"}
     ),
-    "DELETE /danlu/v1/images/{image}": Row(OWN_IMAGE, names={"image": "image"}),
+    "DELETE /danlu/v1/images/{image}": Row(OWN_IMAGE, names={"image": "own_image"}),
     "POST /danlu/v1/images/{image}/share": Row(
-        OWN_IMAGE, {"kind": "everybody"}, names={"image": "image"}
+        OWN_IMAGE, {"kind": "everybody"}, names={"image": "own_image"}
     ),
     "POST /danlu/v1/images/{image}/unshare": Row(
         "401 403 200 403 200 401 403", {"kind": "everybody"}, names={"image": "shared_image"}
     ),
-    "POST /danlu/v1/images/{image}/propose": Row(OWN_IMAGE, names={"image": "image"}),
+    "POST /danlu/v1/images/{image}/propose": Row(OWN_IMAGE, names={"image": "own_image"}),
     "POST /danlu/v1/images/{image}/accept": Row(
         "401 404 403 404 200 401 403", names={"image": "proposed_image"}
     ),
     "POST /danlu/v1/images/{image}/reject": Row(
         "401 404 403 404 200 401 403", names={"image": "proposed_image"}
     ),
+    "POST /danlu/v1/images/{image}/verify": Row(
+        "401 404 422 404 422 401 403", {"queue": "none-of-that-name"}, names={"image": "own_image"}
+    ),
+    "POST /danlu/v1/images/build": Row(
+        "401 422 422 422 422 401 403", {"name": "x:1", "base": "debian:12"}
+    ),
     "POST /danlu/v1/images/{image}/pull": Row(
-        "401 404 202 404 202 401 403", names={"image": "image"}
+        "401 404 202 404 202 401 403", names={"image": "own_image"}
     ),
     "DELETE /danlu/v1/environments/{name}": Row(CHANGES_JOB, names={"name": "environment"}),
     "POST /danlu/v1/environments/{name}/start": Row(OWNER_ONLY, names={"name": "environment"}),

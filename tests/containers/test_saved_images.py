@@ -119,7 +119,7 @@ def test_a_killed_server_says_what_became_of_a_save(
 ) -> None:
     server = DanluServer(tmp_path / "data", config(daemon)).start()
     try:
-        job = running(server, "head -c 400000000 /dev/urandom > /tmp/large")
+        job = running(server, "head -c 120000000 /dev/urandom > /tmp/large")
         begun = server.post(f"/jobs/{job['id']}/save", {"image": "large:1"})
         until(lambda: server.get(f"/saves/{begun['id']}")["state"] == "saving")
         server.kill()
@@ -184,7 +184,7 @@ def test_saving_more_than_fits_is_refused_beforehand(
 
 
 def test_a_cancelled_save_ends(server: DanluServer) -> None:
-    job = running(server, "head -c 300000000 /dev/urandom > /tmp/large")
+    job = running(server, "head -c 100000000 /dev/urandom > /tmp/large")
     begun = server.post(f"/jobs/{job['id']}/save", {"image": "cancelled:1"})
     ended = json.loads(server.cli("image", "cancel", begun["id"], "--json").stdout)
     assert ended["state"] == "cancelled"

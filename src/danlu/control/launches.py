@@ -11,7 +11,7 @@ from danlu.access.identities import Person, umask_of
 from danlu.control.live_job import LiveJob
 from danlu.control.settings import Settings
 from danlu.control.steps import command_of, needed
-from danlu.engines.api import Engine, HostMount, Launch, Origin, TaskLaunch
+from danlu.engines.api import Engine, HostMount, Identity, Launch, Origin, TaskLaunch
 from danlu.files.volumes import Volumes
 from danlu.spec.job import JobSpec, Role, RunAs, Search, Variables
 from danlu.spec.search import flat, point
@@ -37,16 +37,21 @@ def launch_of(
     found: dict[tuple[str, str], tuple[HostMount, ...]] = {}
 
     def mounts(role: Role, task: int) -> tuple[HostMount, ...]:
+        if job.spec.build:  # it is root in there: no file of anybody's
+            return ()
         key = (role.name, nodes[task])
         if key not in found:
             found[key] = volumes.mounts(role, person, nodes[task])
         return found[key]
 
+    identity = person.identity(job.row.group, umask_of(settings.uids, person))
+    if job.spec.build:
+        identity = Identity(identity.user)
     return Launch(
         attempt_id=attempt.id,
         job_id=job.id,
         epoch=attempt.epoch,
-        identity=person.identity(job.row.group, umask_of(settings.uids, person)),
+        identity=identity,
         tasks=task_launches(job, settings, secrets, attempt.number, mounts),
         places=None if places_itself else attempt.places,
         installation=attempt.installation,
@@ -100,6 +105,7 @@ def task_launches(
                     steps=needed(spec, role),
                     processes_limit=settings.login.processes if spec.login else None,
                     tools=role.command.run_as is RunAs.TOOL,
+                    hold=spec.build,
                 )
             )
     return tuple(tasks)

@@ -61,6 +61,11 @@ class BrowserSession(TypedDict, total=False):
     csrf_token: str
 
 
+class BuildAnswer(TypedDict, total=False):
+    job: str
+    image: str
+
+
 class Cause(TypedDict, total=False):
     kind: str
     basis: str

@@ -36,6 +36,8 @@ from danlu.services.doors import Doors
 from danlu.services.environments import Environments
 from danlu.services.export import Export, Networks
 from danlu.services.found import Found
+from danlu.services.image_builds import ImageBuilds
+from danlu.services.image_checks import ImageChecks
 from danlu.services.image_names import RegistryLink
 from danlu.services.image_nodes import ImageNodes
 from danlu.services.images import Catalogue as ImageCatalogue
@@ -76,6 +78,8 @@ class Services:
     jobs: Jobs
     environments: Environments
     images: ImageCatalogue
+    image_checks: ImageChecks
+    image_builds: ImageBuilds
     saves: Saves
     sharing: Sharing
     submitting: Submitting
@@ -135,6 +139,8 @@ def services(
         jobs=jobs,
         environments=environments,
         images=images,
+        image_checks=ImageChecks(controller, submitter, images),
+        image_builds=ImageBuilds(controller, submitter, images, saves),
         saves=saves,
         sharing=Sharing(context, lookup, environments, gate),
         submitting=Submitting(controller, submitter, names),

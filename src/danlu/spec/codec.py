@@ -80,6 +80,8 @@ def to_values(spec: JobSpec) -> Values:
         ]
     if spec.login:
         values["login"] = True
+    if spec.build:
+        values["build"] = True
     if spec.nodes is not ANY_NODE and spec.nodes != ANY_NODE:
         values["nodes"] = [list(spec.nodes.only), list(spec.nodes.exclude), list(spec.nodes.labels)]
     if spec.preemptible:
@@ -158,6 +160,7 @@ def from_values(values: Values) -> JobSpec:
         nodes=NodeChoice(*map(tuple, values["nodes"])) if "nodes" in values else ANY_NODE,
         preemptible=get("preemptible", False),
         login=get("login", False),
+        build=get("build", False),
     )
 
 
