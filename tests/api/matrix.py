@@ -34,6 +34,8 @@ CHANGES_JOB = "401 404 200 403 200 401 403"
 OWNER_ONLY = "401 404 200 403 403 401 403"
 ADMIN_ONLY = "401 403 403 403 200 401 403"
 ADMIN_READS = "401 403 403 403 200 401 403"
+OWN_IMAGE = "401 404 200 404 200 401 403"
+OWN_IMAGE_SEEN = "401 404 200 404 200 401 200"
 LETS_IN = "401 404 404 200 200 401 403"
 NO_SUCH_FILE = "401 404 404 404 404 401 404"
 IN_THE_GROUP = "401 404 200 200 404 401 403"
@@ -152,6 +154,48 @@ ROUTES: dict[str, Row] = {
     "GET /danlu/v1/environments/{name}": Row(SEES_JOB, names={"name": "environment"}),
     "PATCH /danlu/v1/environments/{name}": Row(
         OWNER_ONLY, {"time_limit": "1h"}, names={"name": "environment"}
+    ),
+    # Its job runs without an image, or not at all: 409 for whoever may change it.
+    "GET /danlu/v1/environments/{name}/save": Row(
+        "401 404 409 403 409 401 403", names={"name": "environment"}
+    ),
+    "POST /danlu/v1/environments/{name}/save": Row(
+        "401 404 409 403 409 401 403", {"image": "x:1"}, names={"name": "environment"}
+    ),
+    "GET /danlu/v1/jobs/{ref}/save": Row("401 404 409 403 409 401 403"),
+    "POST /danlu/v1/jobs/{ref}/save": Row("401 404 409 403 409 401 403", {"image": "x:1"}),
+    "GET /danlu/v1/saves": Row(SIGNED_IN),
+    "GET /danlu/v1/saves/{id}": Row("401 404 404 404 404 401 404", names={"id": "fresh"}),
+    "DELETE /danlu/v1/saves/{id}": Row("401 404 404 404 404 401 403", names={"id": "fresh"}),
+    # Images. One's own, unless shared; only admins decide what is ready.
+    "GET /danlu/v1/images": Row(SIGNED_IN),
+    "POST /danlu/v1/images": Row(MAKES, {}, names={"name": "fresh"}),
+    "GET /danlu/v1/images/{image}": Row(OWN_IMAGE_SEEN, names={"image": "own_image"}),
+    "PATCH /danlu/v1/images/{image}": Row(
+        OWN_IMAGE, {"description": "x"}, names={"image": "own_image"}
+    ),
+    "DELETE /danlu/v1/images/{image}": Row(OWN_IMAGE, names={"image": "own_image"}),
+    "POST /danlu/v1/images/{image}/share": Row(
+        OWN_IMAGE, {"kind": "everybody"}, names={"image": "own_image"}
+    ),
+    "POST /danlu/v1/images/{image}/unshare": Row(
+        "401 403 200 403 200 401 403", {"kind": "everybody"}, names={"image": "shared_image"}
+    ),
+    "POST /danlu/v1/images/{image}/propose": Row(OWN_IMAGE, names={"image": "own_image"}),
+    "POST /danlu/v1/images/{image}/accept": Row(
+        "401 404 403 404 200 401 403", names={"image": "proposed_image"}
+    ),
+    "POST /danlu/v1/images/{image}/reject": Row(
+        "401 404 403 404 200 401 403", names={"image": "proposed_image"}
+    ),
+    "POST /danlu/v1/images/{image}/verify": Row(
+        "401 404 422 404 422 401 403", {"queue": "none-of-that-name"}, names={"image": "own_image"}
+    ),
+    "POST /danlu/v1/images/build": Row(
+        "401 422 422 422 422 401 403", {"name": "x:1", "base": "debian:12"}
+    ),
+    "POST /danlu/v1/images/{image}/pull": Row(
+        "401 404 202 404 202 401 403", names={"image": "own_image"}
     ),
     "DELETE /danlu/v1/environments/{name}": Row(CHANGES_JOB, names={"name": "environment"}),
     "POST /danlu/v1/environments/{name}/start": Row(OWNER_ONLY, names={"name": "environment"}),

@@ -87,6 +87,9 @@ class AccessHarness:
             "ssh_key": self._ssh_key,
             "environment": lambda: self._environment(start=False),
             "shared": self._shared,
+            "own_image": self._own_image,
+            "shared_image": lambda: self._image_after("share", {"kind": "everybody"}),
+            "proposed_image": lambda: self._image_after("propose", {}),
             "chief": lambda: self.chief.name,
             "working": lambda: self._environment(start=True),
             "invite": lambda: str(self._invite()["id"]),
@@ -166,6 +169,15 @@ class AccessHarness:
         name = self._environment(start=False)
         self._acting().do("PUT", f"/environments/{name}/shares/{self.chief.name}")
         return name
+
+    def _own_image(self) -> str:
+        name = f"{self.people_harness.name('i')}:1"
+        return str(self._acting().do("POST", "/images", {"name": name})["id"])
+
+    def _image_after(self, act: str, order: dict[str, Any]) -> str:
+        id = self._own_image()
+        self._acting().do("POST", f"/images/{id}/{act}", order)
+        return id
 
     def _invite(self) -> Any:
         return self.people_harness.admin.do("POST", "/invites", {"group": self.group})

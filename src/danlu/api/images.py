@@ -8,6 +8,8 @@ from fastapi import APIRouter, Body, Path, Query
 
 from danlu.api.dependencies import Asks, Our, Who
 from danlu.api.image_answers import (
+    BuildAnswer,
+    BuildOrder,
     ImageChanges,
     ImageDetail,
     ImageList,
@@ -15,9 +17,11 @@ from danlu.api.image_answers import (
     NoteOrder,
     PullOrder,
     ShareOrder,
+    VerifyOrder,
 )
 from danlu.api.problems import error_responses
 from danlu.api.session import PLAIN
+from danlu.services.image_builds import Recipe
 from danlu.services.image_nodes import OnNode
 from danlu.services.images import Image
 
@@ -51,6 +55,22 @@ async def list_images(
 async def add(new: NewImage, our: Our, asks: Asks) -> Values:
     """Adds an image to the caller's list, or to the ready ones."""
     return detail_view(await our.images.add(asks, new.name, new.description, new.ready))
+
+
+@router.post("/build", status_code=201, response_model=BuildAnswer, responses=_BAD)
+async def build(order: BuildOrder, our: Our, asks: Asks) -> Values:
+    """Builds an image from a base and packages, as a job whose log is the build's."""
+    recipe = Recipe(
+        order.name,
+        order.base,
+        tuple(order.apt),
+        tuple(order.pip),
+        tuple(order.conda),
+        order.description,
+        order.queue,
+    )
+    job, image = await our.image_builds.build(asks, recipe)
+    return {"job": job, "image": image}
 
 
 @router.get("/{image}", response_model=ImageDetail)
@@ -111,6 +131,15 @@ async def pull(
     """Pulls an image to nodes ahead of jobs. Answers at once; `nodes` shows how far it is."""
     nodes = [] if order is None else order.nodes
     return detail_view(await our.images.pull(asks, image, nodes))
+
+
+@router.post("/{image}/verify", status_code=202, response_model=ImageDetail, responses=_BAD)
+async def verify(
+    image: Named, our: Our, asks: Asks, order: Annotated[VerifyOrder | None, Body()] = None
+) -> Values:
+    """Tries JupyterLab, VS Code, SSH and a GPU in an image, as a job. `checks` has the results."""
+    wanted = order or VerifyOrder()
+    return detail_view(await our.image_checks.verify(asks, image, wanted.gpus, wanted.queue))
 
 
 def _note(order: NoteOrder | None) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from danlu.api.image_samples import IMAGE_SAMPLES
+
 JOB_ID = "019a8d6e-0c1f-7aa0-8c41-3f7f0d0e9b11"
 NOW = 1763250000.0
 TICKET = "pT4c0x8m7Zl0aYw8gTq1fKj2hP9sB4uEvR2l0c1x8Yd"
@@ -29,6 +31,7 @@ retries: 1
 LOG = "epoch 1 loss 0.42\nepoch 2 loss 0.31\n"
 
 SAMPLES: dict[str, Any] = {
+    **IMAGE_SAMPLES,
     # jobs
     "id": JOB_ID,
     "ref": "alice/mnist-3",

@@ -13,6 +13,8 @@ IMAGES: dict[str, tuple[str, str]] = {
         "  danlu image share alice/torch:3 bob group:vision\n"
         "  danlu image propose alice/torch:3 --note 'for the new GPUs'\n"
         "  danlu image pull alice/torch:3 n1 n2\n"
+        "  danlu image verify alice/torch:3 -g 1\n"
+        "  danlu image build torch:4 --base debian:12 --apt git --pip numpy\n"
         "  danlu image saves\n"
         "share takes user names, group:NAME or everybody, and means all tags of the image. pull "
         "without nodes means all; a node that cannot pull is listed with its cause. saves lists "
@@ -23,6 +25,8 @@ IMAGES: dict[str, tuple[str, str]] = {
         "  danlu image share alice/torch:3 bob group:vision\n"
         "  danlu image propose alice/torch:3 --note '适合新显卡'\n"
         "  danlu image pull alice/torch:3 n1 n2\n"
+        "  danlu image verify alice/torch:3 -g 1\n"
+        "  danlu image build torch:4 --base debian:12 --apt git --pip numpy\n"
         "  danlu image saves\n"
         "share 后写用户名、group:组名 或 everybody（所有人），对该镜像的所有标签生效。"
         "pull 不写节点表示全部；无法拉取的节点会列出原因。saves 列出保存为镜像的容器，"
@@ -55,6 +59,11 @@ IMAGES: dict[str, tuple[str, str]] = {
         "a description; with propose, accept and reject: a few words to the other side",
         "说明；用于 propose、accept、reject 时是给对方的话",
     ),
+    "opt.image.gpus": ("with verify: 1 tries a GPU, too", "用于 verify：1 表示也验证 GPU"),
+    "opt.base": ("with build: the image to start from", "用于 build：基础镜像"),
+    "opt.apt": ("with build: a Debian package", "用于 build：Debian 软件包"),
+    "opt.pip": ("with build: a Python package", "用于 build：Python 软件包"),
+    "opt.conda": ("with build: a conda package", "用于 build：conda 软件包"),
     "opt.own": ("your own", "自己的"),
     "opt.ready": (
         "ready images; with add: as one of them (admins)",

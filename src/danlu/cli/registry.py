@@ -311,16 +311,23 @@ COMMANDS = (
             Option("shared"),
             Option("proposed"),
             Option("note", "TEXT"),
+            Option("gpus", "N", "g"),
+            Option("queue", "QUEUE", "q"),
+            Option("base", "IMAGE"),
+            Option("apt", "PACKAGE", many=True),
+            Option("pip", "PACKAGE", many=True),
+            Option("conda", "PACKAGE", many=True),
             Option("all", short="a"),
             Option("detach", short="d"),
             YES,
         ),
         "[list] | show IMAGE | add IMAGE | describe IMAGE | remove IMAGE | share IMAGE WHO... | "
         "unshare IMAGE WHO... | propose IMAGE | accept IMAGE | reject IMAGE | "
-        "pull IMAGE [NODE...] | saves | cancel ID",
+        "pull IMAGE [NODE...] | verify IMAGE | build IMAGE | saves | cancel ID",
         0,
         -1,
-        "list show add describe remove share unshare propose accept reject pull saves cancel",
+        "list show add describe remove share unshare propose accept reject pull verify build saves "
+        "cancel",
         default="list",
     ),
     Command(

@@ -2,6 +2,10 @@
 
 IMAGES: dict[str, tuple[str, str]] = {
     "image.accept": ("{name} is a ready image now", "{name} 现在是公共镜像"),
+    "image.building": (
+        "{job} builds {image}; danlu logs -f {job} shows how, danlu image saves the rest",
+        "{job} 正在构建 {image}；用 danlu logs -f {job} 查看过程，danlu image saves 查看保存",
+    ),
     "image.everybody": ("everybody", "所有人"),
     "image.field_command": ("Command", "命令"),
     "image.field_description": ("Description", "说明"),
@@ -26,6 +30,10 @@ IMAGES: dict[str, tuple[str, str]] = {
     "image.head_verified": ("VERIFIED", "验证"),
     "image.is_proposed": ("[proposed]", "[已提名]"),
     "image.more": (", and {count} more (--all lists them)", "，另有 {count} 个（--all 全部列出）"),
+    "image.no_base": (
+        "Name the image to start from: danlu image build torch:3 --base IMAGE --pip numpy",
+        "请写明基础镜像：danlu image build torch:3 --base 镜像 --pip numpy",
+    ),
     "image.node_absent": ("not there", "没有"),
     "image.node_failed": ("could not be pulled", "拉取失败"),
     "image.node_present": ("there", "已有"),

@@ -12,7 +12,17 @@ from danlu.access.identities import Person, umask_of
 from danlu.control.live_job import LiveJob
 from danlu.control.settings import Settings
 from danlu.control.steps import command_of, needed
-from danlu.engines.api import MIRRORS, Engine, HostMount, Launch, Origin, Refused, TaskLaunch, Terms
+from danlu.engines.api import (
+    MIRRORS,
+    Engine,
+    HostMount,
+    Identity,
+    Launch,
+    Origin,
+    Refused,
+    TaskLaunch,
+    Terms,
+)
 from danlu.files.datasets import PREFIX, Datasets
 from danlu.files.mirrors import mirror_mounts
 from danlu.files.volumes import Volumes
@@ -42,6 +52,8 @@ def launch_of(
     found: dict[tuple[str, str], tuple[HostMount, ...]] = {}
 
     def mounts(role: Role, task: int) -> tuple[HostMount, ...]:
+        if job.spec.build:  # it is root in there: no file of anybody's
+            return ()
         key = (role.name, nodes[task])
         if key not in found:
             found[key] = _as_seen(role, volumes.mounts(role, person, nodes[task], among))
@@ -54,11 +66,14 @@ def launch_of(
     def with_mirrors(role: Role, task: int) -> tuple[HostMount, ...]:
         return mounts(role, task) + mirror_mounts(settings.files.data, settings.mirrors)
 
+    identity = person.identity(job.row.group, umask_of(settings.uids, person))
+    if job.spec.build:
+        identity = Identity(identity.user)
     return Launch(
         attempt_id=attempt.id,
         job_id=job.id,
         epoch=attempt.epoch,
-        identity=person.identity(job.row.group, umask_of(settings.uids, person)),
+        identity=identity,
         tasks=task_launches(job, settings, secrets, attempt.number, with_mirrors),
         places=None if places_itself else attempt.places,
         installation=attempt.installation,
@@ -156,6 +171,7 @@ def task_launches(
                     steps=needed(spec, role),
                     processes_limit=settings.login.processes if spec.login else None,
                     tools=role.command.run_as is RunAs.TOOL,
+                    hold=spec.build,
                 )
             )
     return tuple(tasks)

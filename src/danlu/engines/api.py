@@ -114,6 +114,7 @@ class TaskLaunch:
     steps: bool = False  # needs danlu/steps; $DANLU_VOLUME_STEPS has its path
     processes_limit: int | None = None  # processes and threads; None: the engine's limit
     tools: bool = False  # needs Danlu's tools; $DANLU_TOOLS has their path
+    hold: bool = False  # its container stays when it ends, as after SaveImage.hold_files
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,19 @@ class AsyncImages:
         """To these nodes, or all; `show` says how far it is."""
         return await self._act(image, "pull", {"nodes": nodes or []})
 
+    async def verify(
+        self, image: str, *, gpus: int = 0, queue: str | None = None
+    ) -> model.ImageDetail:
+        """Tries JupyterLab, VS Code, SSH and, with `gpus`, a GPU in it, as a job of yours."""
+        return await self._act(image, "verify", {"gpus": gpus, "queue": queue}, False)
+
+    async def build(self, name: str, base: str, **parts: Any) -> model.BuildAnswer:
+        """`parts`: lists of packages (apt, pip, conda), description, queue."""
+        answer: model.BuildAnswer = await self._do(
+            "POST", "/images/build", {"name": name, "base": base, **parts}, False
+        )
+        return answer
+
     async def save_estimate(
         self, job: str, image: str = "", *, task: int = 0
     ) -> model.SaveEstimate:

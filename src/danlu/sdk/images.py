@@ -72,6 +72,17 @@ class Images:
         """To these nodes, or all; `show` says how far it is."""
         return self._act(image, "pull", {"nodes": nodes or []})
 
+    def verify(self, image: str, *, gpus: int = 0, queue: str | None = None) -> model.ImageDetail:
+        """Tries JupyterLab, VS Code, SSH and, with `gpus`, a GPU in it, as a job of yours."""
+        return self._act(image, "verify", {"gpus": gpus, "queue": queue}, False)
+
+    def build(self, name: str, base: str, **parts: Any) -> model.BuildAnswer:
+        """`parts`: lists of packages (apt, pip, conda), description, queue."""
+        answer: model.BuildAnswer = self._do(
+            "POST", "/images/build", {"name": name, "base": base, **parts}, False
+        )
+        return answer
+
     # Saving
 
     def save_estimate(self, job: str, image: str = "", *, task: int = 0) -> model.SaveEstimate:

@@ -51,21 +51,6 @@ class AuditPage(TypedDict, total=False):
     next: int | None
 
 
-class BinItem(TypedDict, total=False):
-    id: str
-    path: str
-    name: str
-    kind: str
-    size: int
-    deleted_at: float
-    expires_at: float
-
-
-class BinList(TypedDict, total=False):
-    items: list[BinItem]
-    complete: bool
-
-
 class BrowserSession(TypedDict, total=False):
     user: str
     role: str
@@ -76,23 +61,9 @@ class BrowserSession(TypedDict, total=False):
     csrf_token: str
 
 
-class BundleLimits(TypedDict, total=False):
-    bytes: int
-    files: int
-    left: int
-
-
-class BundleList(TypedDict, total=False):
-    bundles: list[BundleView]
-    limits: BundleLimits
-
-
-class BundleView(TypedDict, total=False):
-    id: str
-    bytes: int
-    files: int
-    created_at: float
-    used_at: float
+class BuildAnswer(TypedDict, total=False):
+    job: str
+    image: str
 
 
 class Cause(TypedDict, total=False):
@@ -106,27 +77,6 @@ class Cause(TypedDict, total=False):
 class ChangedEnvironment(TypedDict, total=False):
     environment: EnvironmentView
     restarted: bool
-
-
-class Cleanable(TypedDict, total=False):
-    """One thing a cleaning removes, or would remove."""
-
-    rule: str
-    name: str
-    bytes: int
-    used_at: float | None
-    disk: str
-    removed: bool
-    detail_en: str
-    detail_zh: str
-
-
-class Cleaning(TypedDict, total=False):
-    at: float
-    dry_run: bool
-    by: str
-    bytes: int
-    items: list[Cleanable]
 
 
 class Cluster(TypedDict, total=False):
@@ -158,84 +108,13 @@ class ConvertedJob(TypedDict, total=False):
     yaml: str
 
 
-class Copy(TypedDict, total=False):
-    """A copy on the fast volume of a node."""
-
-    node: str
-    volume: str
-    state: str
-    done: int
-    total: int | None
-    used_at: float | None
-    detail_en: str
-    detail_zh: str
-
-
 class CreatedEnvironment(TypedDict, total=False):
     environment: EnvironmentView | None
     preview: Preview | None
 
 
-class Curves(TypedDict, total=False):
-    folders: list[str]
-    job: Job | None
-
-
-class Dataset(TypedDict, total=False):
-    name: str
-    path: str
-    state: str
-    volume: str
-    folder: str
-    everywhere: bool
-    title: str
-    licence: str
-    how: str
-    keeper: str
-    bytes: int | None
-    files: int | None
-    fingerprint: str
-    measured_at: float | None
-    measuring: bool
-    nodes: list[str]
-    copies: list[Copy]
-    proposed_by: str
-    created_at: float
-    decided_by: str
-    reason: str
-    usable: bool
-    warning_en: str
-    warning_zh: str
-
-
-class DatasetList(TypedDict, total=False):
-    datasets: list[Dataset]
-
-
 class DeletedImages(TypedDict, total=False):
     deleted: int
-
-
-class Disk(TypedDict, total=False):
-    id: str
-    node: str
-    places: list[Place]
-    size: int
-    free: int
-    used_percent: float
-    level: str
-    since: float | None
-    full_at: float | None
-    uses: list[Use]
-    detail_en: str
-    detail_zh: str
-
-
-class DiskReport(TypedDict, total=False):
-    disks: list[Disk]
-    own: list[OwnUse]
-    last_cleaning: Cleaning | None
-    next_cleaning: float | None
 
 
 class DiskWriter(TypedDict, total=False):
@@ -303,107 +182,6 @@ class EventList(TypedDict, total=False):
     events: list[Event]
 
 
-class FileEntry(TypedDict, total=False):
-    name: str
-    path: str
-    kind: str
-    size: int
-    modified_at: float
-    mode: str
-    owner: str
-    target: str | None
-    target_kind: str | None
-
-
-class FileList(TypedDict, total=False):
-    path: str
-    entries: list[FileEntry]
-    offset: int
-    total: int
-    complete: bool
-    sort: str
-    read_only: bool
-
-
-class FileOperation(TypedDict, total=False):
-    """Something that may take long. It runs on without the request that began it."""
-
-    id: str
-    kind: str
-    state: str
-    paths: list[str]
-    target: str | None
-    files_done: int
-    bytes_done: int
-    files_total: int | None
-    bytes_total: int | None
-    results: list[str]
-    problems: list[FileProblem]
-    problem_count: int
-    started_at: float
-    ended_at: float | None
-    message_en: str
-    message_zh: str
-
-
-class FileOperations(TypedDict, total=False):
-    operations: list[FileOperation]
-
-
-class FilePreview(TypedDict, total=False):
-    path: str
-    kind: str
-    size: int
-    modified_at: float
-    media_type: str
-    encoding: str | None
-    text: str | None
-    offset: int
-    complete: bool
-    cells: list[NotebookCell] | None
-    language: str | None
-
-
-class FileProblem(TypedDict, total=False):
-    path: str
-    message_en: str
-    message_zh: str
-
-
-class FileRoot(TypedDict, total=False):
-    """A volume as the file centre shows it."""
-
-    path: str
-    volume: str
-    read_only: bool
-    tier: str
-    note: str
-    total: int | None
-    free: int | None
-    used: int | None
-    used_at: float | None
-    quota: int | None
-    bin: bool
-    problem_en: str
-    problem_zh: str
-
-
-class FileRoots(TypedDict, total=False):
-    roots: list[FileRoot]
-    bin_days: int
-
-
-class FileUsage(TypedDict, total=False):
-    path: str
-    size: int
-    files: int
-    folders: int
-    children: list[UsageChild]
-    complete: bool
-    measured_at: float | None
-    operation: str | None
-
-
 class Goodbye(TypedDict, total=False):
     running: list[Job]
 
@@ -423,7 +201,6 @@ class Gpu(TypedDict, total=False):
     ends: float | None
     kept_for: str | None
     note: str
-    outside: OutsideJob | None
     busy: float | None
     memory_used: int | None
     idle_since: float | None
@@ -453,7 +230,6 @@ class GpuHolder(TypedDict, total=False):
     since: float
     latest_end: float | None
     expected_end: float | None
-    outside: bool
 
 
 class GpuSeries(TypedDict, total=False):
@@ -807,8 +583,6 @@ class Node(TypedDict, total=False):
     memory_free: int
     gpus: list[Gpu]
     note: str
-    note_en: str
-    note_zh: str
     engine: str
     unknown_since: float | None
 
@@ -856,22 +630,6 @@ class Note(TypedDict, total=False):
     line: int | None
 
 
-class NotebookCell(TypedDict, total=False):
-    kind: str
-    source: str
-    number: int | None
-    texts: list[str]
-    images: list[str]
-
-
-class Offered(TypedDict, total=False):
-    id: str
-    bytes: int
-    files: int
-    missing: list[int]
-    ready: bool
-
-
 class OpenDoor(TypedDict, total=False):
     url: str
     scheme: str
@@ -881,26 +639,6 @@ class OpenDoor(TypedDict, total=False):
     expires_in: float
 
 
-class OutsideJob(TypedDict, total=False):
-    """Work that no Danlu has started, such as a job of somebody who uses `sbatch`."""
-
-    engine: str
-    id: str
-    user: str
-    name: str
-
-
-class OwnUse(TypedDict, total=False):
-    """What the caller's own folders take."""
-
-    kind: str
-    name: str
-    path: str
-    bytes: int | None
-    files: int | None
-    counted_at: float | None
-
-
 class Person(TypedDict, total=False):
     user: str
     role: str
@@ -908,14 +646,6 @@ class Person(TypedDict, total=False):
     leads: list[str]
     scope: str
     must_change_password: bool
-
-
-class Place(TypedDict, total=False):
-    """A watched folder on a disk."""
-
-    kind: str
-    name: str
-    path: str
 
 
 class Placement(TypedDict, total=False):
@@ -1082,11 +812,6 @@ class Server(TypedDict, total=False):
     ssh_port: int | None
 
 
-class ShownCurves(TypedDict, total=False):
-    job: Job
-    folders: list[str]
-
-
 class SignedUp(TypedDict, total=False):
     user: str
     status: str
@@ -1182,23 +907,6 @@ class TokenList(TypedDict, total=False):
     tokens: list[Token]
 
 
-class UsageChild(TypedDict, total=False):
-    name: str
-    kind: str
-    size: int
-    files: int
-
-
-class Use(TypedDict, total=False):
-    """Who or what takes room on a disk; `counted_at` says how old the number is."""
-
-    kind: str
-    name: str
-    bytes: int
-    files: int | None
-    counted_at: float
-
-
 class User(TypedDict, total=False):
     name: str
     full_name: str
@@ -1260,9 +968,6 @@ class Volume(TypedDict, total=False):
     users: list[str] | None
     warning_en: str
     warning_zh: str
-    read_speed: float | None
-    write_speed: float | None
-    measured_at: float | None
 
 
 class VolumeList(TypedDict, total=False):

@@ -110,6 +110,8 @@ async def _serve_http(
         ours.web_doors.open_door, ours.web_doors.domain = gateway.open_door, config.web_domain
     registry = await start_registry(config, controller.context, ours)
     await ours.saves.recover()
+    await ours.image_checks.recover()
+    await ours.image_builds.recover()
     ours.server.stop = lambda: setattr(server, "should_exit", True)
     contexts = _publish(config, urls[0], token, demo is not None)
     # uvicorn re-raises the signal that ended it; by then everything must be closed.
@@ -137,8 +139,11 @@ async def _serve_http(
         tending.cancel()
         for task in accepting:
             task.cancel()
+        await ours.image_checks.close()
+        await ours.image_builds.close()
         await ours.saves.close()
         await ours.images.nodes.close()
+        await ours.images.inside.close()
         if gateway is not None:
             await gateway.close()
         if registry is not None:

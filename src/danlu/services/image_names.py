@@ -11,6 +11,7 @@ from danlu.access import rules
 from danlu.access.errors import NotAllowed, Unfit
 from danlu.access.principal import Principal
 from danlu.engines.api import ImageStore
+from danlu.registry.client import Client
 from danlu.registry.names import Owner, can_own, is_repository, is_tag, owner_of
 from danlu.registry.tokens import ACTIONS, PULL
 from danlu.services.registry import Registry
@@ -70,6 +71,9 @@ class RegistryLink:
             plain_http=not self._registry.uses_tls,
             known=known,
         )
+
+    async def reader(self, who: Principal, repository: str) -> Client:
+        return await self._registry.client(who, [(repository, frozenset({PULL}))])
 
     async def room(self, owner: Owner) -> Room:
         return Room(*await self._registry.room(owner))

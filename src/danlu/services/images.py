@@ -13,6 +13,7 @@ from danlu.access.principal import Asker, Principal
 from danlu.control.context import Context
 from danlu.engines.api import Images as ImageEngine
 from danlu.engines.api import Saved
+from danlu.services.image_inside import ImageInside
 from danlu.services.image_names import Link, OwnImage, own_image
 from danlu.services.image_nodes import ImageNodes, OnNode
 from danlu.spec.ids import uuid7
@@ -53,7 +54,9 @@ class Catalogue:
     def __init__(self, context: Context, link: Link, nodes: ImageNodes) -> None:
         self._context = context
         self._link = link
+        self.link = link
         self.nodes = nodes
+        self.inside = ImageInside(context, link)
 
     # -- looking ------------------------------------------------------------------------------
 
@@ -73,6 +76,7 @@ class Catalogue:
     async def show(self, who: Principal, ref: str) -> Image:
         row = await self.find(who, ref)
         await self.nodes.look([row.name])
+        self.inside.read(row, who)
         return await self._shown(who, row)
 
     async def find(self, who: Principal, ref: str) -> ImageRow:

@@ -90,6 +90,7 @@ class Saves:
         self._left: dict[str, tuple[SaveImage, TaskRef]] = {}  # job -> stopped, but not saved
         self._work = Background(controller.context.deposed)
         self.person = person
+        self.builds: set[str] = set()  # jobs that build images
         self.kept: Kept | None = None  # told of each saved image before it is called saved
 
     # -- beforehand ---------------------------------------------------------------------------
@@ -135,6 +136,23 @@ class Saves:
             raise
         going.work = self._work.spawn(self._run(going, engine, at, where))
         return await self.show(asks.who, row.id)
+
+    async def begin_held(
+        self,
+        asks: Asker,
+        job: JobRow,
+        engine: SaveImage,
+        at: TaskRef,
+        image: str,
+        description: str,
+    ) -> None:
+        """What has ended and is held; it is let go of when it is saved."""
+        self._left[job.id] = (engine, at)
+        try:
+            await self.begin(asks, job.id, image, task=at.task, description=description)
+        except BaseException:
+            del self._left[job.id]
+            raise
 
     # -- meanwhile and afterwards -------------------------------------------------------------
 
@@ -304,7 +322,8 @@ class Saves:
             if story.tells():
                 self._work.spawn(self._context.persist(_progress(row)))
 
-        order = SaveOrder(where.reference, store_of, going.who.name)
+        with_accounts = row.job_id in self.builds  # which has added none of its own
+        order = SaveOrder(where.reference, store_of, going.who.name, with_accounts)
         return await engine.save_image(at, order, progress)
 
     async def _store_for(

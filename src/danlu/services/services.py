@@ -41,6 +41,8 @@ from danlu.services.environments import Environments
 from danlu.services.export import Export, Networks
 from danlu.services.files import Files
 from danlu.services.found import Found
+from danlu.services.image_builds import ImageBuilds
+from danlu.services.image_checks import ImageChecks
 from danlu.services.image_names import RegistryLink
 from danlu.services.image_nodes import ImageNodes
 from danlu.services.images import Catalogue as ImageCatalogue
@@ -82,6 +84,8 @@ class Services:
     jobs: Jobs
     environments: Environments
     images: ImageCatalogue
+    image_checks: ImageChecks
+    image_builds: ImageBuilds
     saves: Saves
     sharing: Sharing
     submitting: Submitting
@@ -146,6 +150,8 @@ def services(
         jobs=jobs,
         environments=environments,
         images=images,
+        image_checks=ImageChecks(controller, submitter, images),
+        image_builds=ImageBuilds(controller, submitter, images, saves),
         saves=saves,
         sharing=Sharing(context, lookup, environments, gate),
         submitting=Submitting(controller, submitter, names),

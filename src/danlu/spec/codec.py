@@ -81,6 +81,8 @@ def to_values(spec: JobSpec) -> Values:
         ]
     if spec.login:
         values["login"] = True
+    if spec.build:
+        values["build"] = True
     if spec.nodes is not ANY_NODE and spec.nodes != ANY_NODE:
         values["nodes"] = [list(spec.nodes.only), list(spec.nodes.exclude), list(spec.nodes.labels)]
     if spec.preemptible:
@@ -165,6 +167,7 @@ def from_values(values: Values) -> JobSpec:
         login=get("login", False),
         bundle=Bundle(*values["bundle"]) if "bundle" in values else None,
         datasets=tuple(get("datasets", ())),
+        build=get("build", False),
     )
 
 

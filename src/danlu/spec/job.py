@@ -208,6 +208,7 @@ class JobSpec:
     files: Files = NO_FILES
     nodes: NodeChoice = ANY_NODE
     preemptible: bool = False  # may be ended and queued again if others need its GPUs
+    build: bool = False  # builds an image: root inside its container, without volumes
     login: bool = False  # somebody's login task: starts past the queue and takes no room
     bundle: Bundle | None = None
     datasets: tuple[str, ...] = ()  # that it reads: copies near it are preferred

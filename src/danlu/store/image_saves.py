@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import Integer, bindparam, delete, insert, literal_column, select
 
 from danlu.store.codec import KEY, changes, update_of
 from danlu.store.rows import ImageSaveRow
 from danlu.store.tables import image_chains, image_saves
 from danlu.store.tx import Row, Statement, Tx
 
+_NEAR = 200
 _COLUMNS = tuple(image_saves.c[field.name] for field in fields(ImageSaveRow))
 _SELECT = select(*_COLUMNS)
 _NEWEST = (image_saves.c.created_at.desc(), image_saves.c.id.desc())
@@ -20,11 +21,14 @@ _GET = Statement(_SELECT.where(image_saves.c.id == bindparam("called")))
 _OF = Statement(
     _SELECT.where(image_saves.c.owner == bindparam("of"))
     .order_by(*_NEWEST)
-    .limit(bindparam("most"))
+    .limit(bindparam("most", type_=Integer))
+    .offset(literal_column("0"))
 )
-_ALL = Statement(_SELECT.order_by(*_NEWEST).limit(bindparam("most")))
+_ALL = Statement(
+    _SELECT.order_by(*_NEWEST).limit(bindparam("most", type_=Integer)).offset(literal_column("0"))
+)
 _GOING = Statement(
-    _SELECT.where(image_saves.c.state.in_(("waiting", "saving"))).order_by(image_saves.c.created_at)
+    _SELECT.where(image_saves.c.ended_at.is_(None)).order_by(image_saves.c.created_at)
 )
 _CHAIN = Statement(
     select(image_chains.c.repository, image_chains.c.digest).where(
@@ -32,7 +36,12 @@ _CHAIN = Statement(
     )
 )
 _FORGET_CHAIN = Statement(delete(image_chains).where(image_chains.c.chain == bindparam("key")))
-_PLACES = Statement(select(image_chains.c.repository).order_by(image_chains.c.at.desc()).limit(200))
+_PLACES = Statement(
+    select(image_chains.c.repository)
+    .order_by(image_chains.c.at.desc())
+    .limit(bindparam("most", type_=Integer))
+    .offset(literal_column("0"))
+)
 _NEW_CHAIN = Statement(insert(image_chains))
 
 
@@ -72,7 +81,7 @@ def place_of(tx: Tx, chain: str) -> tuple[str, str] | None:
 
 def places(tx: Tx) -> list[str]:
     """Repositories that are known to have layers, the latest first."""
-    return list(dict.fromkeys(str(row[0]) for row in tx.rows(_PLACES)))
+    return list(dict.fromkeys(str(row[0]) for row in tx.rows(_PLACES, {"most": _NEAR})))
 
 
 def set_place(tx: Tx, chain: str, repository: str, digest: str, at: float) -> None:

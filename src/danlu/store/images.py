@@ -89,6 +89,13 @@ def set_check(tx: Tx, row: ImageCheckRow) -> None:
     tx.run(_NEW_CHECK, asdict(row))
 
 
+def forget_checks(tx: Tx, id: str, digest: str, job: str) -> None:
+    """Those of this job: the image has turned out to have another digest."""
+    for row in checks_of(tx, id):
+        if row.digest == digest and row.job == job:
+            tx.run(_FORGET_CHECK, {"of": id, "known": digest, "tried": row.check})
+
+
 def packages_of(tx: Tx, layer: str) -> dict[str, Any] | None:
     """None: nobody has looked into it."""
     row = tx.row(_LAYER, {"known": layer})

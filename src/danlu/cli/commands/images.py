@@ -53,10 +53,16 @@ def _one(session: Session, args: Args, verb: str, name: str) -> int:
         return _told(session, ours.describe(name, text))
     if verb in _SIMPLE:
         act = {"propose": ours.propose, "accept": ours.accept, "reject": ours.reject}[verb]
-        return _said(session, act(name, text), f"image.{verb}")
+        found = act(name, text)
+        return _said(session, found, t(f"image.{verb}", name=found["name"]))
     if verb == "remove":
         make_sure(args, "sure.image", name=name)
-        return _said(session, ours.remove(name), "image.removed")
+        found = ours.remove(name)
+        return _said(session, found, t("image.removed", name=found["name"]))
+    if verb == "verify":
+        return _verify(session, args, name)
+    if verb == "build":
+        return _build(session, args, name)
     if verb == "cancel":
         from danlu.cli.commands.saving import cancel
 
@@ -132,16 +138,41 @@ def _pull(session: Session, args: Args, name: str, nodes: list[str]) -> int:
     return codes.TROUBLE if any(each["state"] == "failed" for each in asked) else codes.OK
 
 
+def _verify(session: Session, args: Args, name: str) -> int:
+    gpus = args.integer("gpus") or 0
+    found = session.client.images.verify(name, gpus=gpus, queue=args.get("queue"))
+    while not args.flag("detach") and found["verified"] == "running":
+        time.sleep(_PAUSE)
+        found = session.client.images.show(found["id"])
+    code = _told(session, found)
+    return codes.TROUBLE if found["verified"] == "failed" else code
+
+
+def _build(session: Session, args: Args, name: str) -> int:
+    base = args.get("base")
+    if base is None:
+        raise UsageError("image.no_base", "image")
+    parts = {kind: args.all(kind) for kind in ("apt", "pip", "conda")}
+    about, queue = args.get("note") or "", args.get("queue")
+    made = session.client.images.build(name, base, description=about, queue=queue, **parts)
+    if session.json:
+        return session.print_json(made)
+    told = t("image.building", job=made["job"], image=made["image"])
+    sys.stdout.write(printable(told) + "\n")
+    return codes.OK
+
+
 def _tell_node(each: model.ImageNode) -> None:
     detail = str(pick(each, "detail") or "")
-    line = f"{each['node']}: {t('image.node_' + each['state'])}"
+    state = t(f"image.node_{each['state']}")
+    line = f"{each['node']}: {state}"
     sys.stdout.write(printable(f"{line} ({detail})" if detail else line) + "\n")
 
 
-def _said(session: Session, found: model.ImageDetail, key: str) -> int:
+def _said(session: Session, found: model.ImageDetail, text: str) -> int:
     if session.json:
         return session.print_json(found)
-    sys.stdout.write(printable(t(key, name=found["name"])) + "\n")
+    sys.stdout.write(printable(text) + "\n")
     return codes.OK
 
 

@@ -240,6 +240,9 @@ class LocalEngine:
 
     async def launch(self, launch: Launch, plan: Plan) -> Seen:
         self._names.write(launch.identity)
+        for task in launch.tasks:
+            if task.hold and task.image is not None:
+                self._containers.hold(container_name(launch.attempt_id, task.index))
         return await self._launcher.launch(launch, plan)
 
     def _spawner_for(self, launch: Launch) -> SpawnerClient:
