@@ -29,7 +29,7 @@ ANCHOR = "docker-registry"
 
 def run(options: Options) -> Iterator[Row]:
     size = SIZE // 16 if options.quick else SIZE
-    with Danlu(2, "[registry]\nport = 15050\nfree = \"100M\"\n") as danlu:
+    with Danlu(2, '[registry]\nport = 15050\nfree = "100M"\n') as danlu:
         idle, _ = processes.memory(danlu.pids())
         ours = _Ours(danlu)
         try:
@@ -163,7 +163,10 @@ class _Theirs(_Subject):
         path.write_text(json.dumps(config))
         with (self._folder / "log").open("wb") as log:
             command = [program, "serve", str(path)]
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+            # In a session of its own, as ours: the kernel shares CPUs between sessions.
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, start_new_session=True
+            )
         limit = time.monotonic() + 60
         while time.monotonic() < limit:
             with contextlib.suppress(OSError):

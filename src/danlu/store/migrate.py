@@ -13,7 +13,7 @@ from danlu.store.database import Connection, Database
 from danlu.store.errors import StoreError, StoreNewer
 from danlu.store.tx import dialect_of
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
 """All of `migrations/versions`, oldest first, known without loading Alembic."""
 
 MIGRATIONS = os.path.join(os.path.dirname(__file__), "migrations")
