@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from bench import containers
+from bench import containers, over_slurm
 from bench.measure import Options, in_turns, median, note, timed
 from bench.server import DANLU, Danlu
 from bench.slurm import Slurm, anchor
@@ -65,6 +65,7 @@ def run(options: Options) -> Iterator[Row]:
         first,
         name,
     )
+    yield from over_slurm.latency(options)
     yield from containers.rows(options)
 
 

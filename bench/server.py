@@ -20,7 +20,8 @@ DANLU = str(Path(sys.executable).with_name("danlu"))
 
 
 class Danlu:
-    def __init__(self, slots: int, config: str = "") -> None:
+    def __init__(self, slots: int | None, config: str = "") -> None:
+        """Without slots, the nodes are those of the engine in `config`."""
         self.folder = Path(tempfile.mkdtemp(prefix="danlu-bench-"))
         # Tasks may run as another user; the data folder inside stays private.
         self.folder.chmod(0o755)
@@ -95,10 +96,10 @@ class Danlu:
         with Client(self.url, self.token, timeout=60) as client:
             stop_all(client)
 
-    def _start(self, slots: int, more: str) -> None:
+    def _start(self, slots: int | None, more: str) -> None:
         config = self.folder / "danlu.toml"
         node = f'[[nodes]]\nname = "n1"\ncpus = {slots}\nmemory = "{slots}G"\n'
-        config.write_text(more + node)
+        config.write_text(more if slots is None else more + node)
         data = self.folder / "data"
         words = ["--config", str(config), "--data", str(data), "--port", "0"]
         argv = [sys.executable, "-m", "danlu.server", *words]

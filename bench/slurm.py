@@ -19,6 +19,7 @@ from tests.support.slurm_daemons import PACKAGES, NotStarted, Site, SlurmDaemons
 from bench.measure import note
 
 NODES = ("n1", "n2", "n3", "n4")
+MEMORY = 1_000_000  # MB: never what a job has to wait for
 TEMPLATE = Path(__file__).with_name("slurm.conf")
 
 
@@ -44,7 +45,10 @@ class Slurm(SlurmDaemons):
             time.sleep(pause)
 
     def _write(self, site: Site) -> None:
-        nodes = [f"{site.node(name)} CPUs={self._cpus} State=UNKNOWN" for name in NODES]
+        nodes = [
+            f"{site.node(name)} CPUs={self._cpus} RealMemory={MEMORY} State=UNKNOWN"
+            for name in NODES
+        ]
         text = string.Template(TEMPLATE.read_text()).substitute(
             site="\n".join(f"{key}={value}" for key, value in site.common().items()),
             epilog=f"Epilog={shutil.which('true')}" if self._epilog else "",

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 
+from bench import over_slurm
 from bench.measure import Options, in_turns, median
 from bench.server import DANLU, Danlu, wait_until_idle
 from bench.slurm import Slurm, anchor
@@ -34,6 +35,7 @@ def run(options: Options) -> Iterator[Row]:
     yield Row(one_by_one, rates["client"], sbatch, name, Goal("at least", 3, "x"))
     yield Row(f"{jobs}: danlu submit, once, one file", rates["file"], sbatch, name)
     yield Row(f"{jobs}: danlu submit, a shell loop", rates["loop"], sbatch, name)
+    yield from over_slurm.throughput(options)
 
 
 def _subjects(

@@ -320,6 +320,8 @@ class Node(BaseModel):
     memory_free: int
     gpus: list[Gpu]
     note: str
+    note_en: str = ""
+    note_zh: str = ""
     engine: str
     unknown_since: float | None = Field(
         description="since when its engine has not answered; the rest is the last known state"

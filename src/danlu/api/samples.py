@@ -207,6 +207,8 @@ SAMPLES: dict[str, Any] = {
     "unknown_since": None,
     "Gpu.note": "",
     "Gpu.outside": None,
+    "Node.note_en": "",
+    "Node.note_zh": "",
     "OutsideJob.engine": "slurm",
     "OutsideJob.id": "4711",
     "OutsideJob.user": "bob",

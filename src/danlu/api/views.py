@@ -231,6 +231,7 @@ def node_view(node: Node, now: Sequence[GpuNow] = ()) -> Values:
         "memory_free": node.memory_free,
         "gpus": [gpu_view(gpu, *now[index : index + 1]) for index, gpu in enumerate(node.gpus)],
         "note": node.note,
+        **node.words.values("note"),
         "engine": node.engine,
         "unknown_since": node.unknown_since,
     }

@@ -31,6 +31,7 @@ from danlu.control.preparing import prepare
 from danlu.control.ruling import ruling
 from danlu.engines.api import (
     InDoubt,
+    OwnQueues,
     Phase,
     Placer,
     Refused,
@@ -125,8 +126,9 @@ async def _launch(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcom
             await context.folders.ready(person)
             engine = context.engine_of(job)
             places = engine.placer is Placer.ENGINE
+            among = engine.queue_nodes(job.row.queue) if isinstance(engine, OwnQueues) else None
             launch = launch_of(
-                job, attempt, context.settings, context.volumes, person, values, places
+                job, attempt, context.settings, context.volumes, person, values, places, among
             )
             # Attempts placed by a previous leader are launched by the current one.
             launch = replace(launch, epoch=context.epoch)

@@ -6,12 +6,13 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from danlu.access.identities import Person, umask_of
 from danlu.control.live_job import LiveJob
 from danlu.control.settings import Settings
 from danlu.control.steps import command_of, needed
-from danlu.engines.api import Engine, HostMount, Launch, Origin, TaskLaunch, Terms
+from danlu.engines.api import Engine, HostMount, Launch, Origin, Refused, TaskLaunch, Terms
 from danlu.files.volumes import Volumes
 from danlu.spec.job import JobSpec, Role, RunAs, Search, Variables
 from danlu.spec.search import flat, point
@@ -28,10 +29,11 @@ def launch_of(
     person: Person,
     secrets: Mapping[str, str],
     places_itself: bool = False,
+    among: frozenset[str] | None = None,
 ) -> Launch:
     """Raises Refused if the owner has lost access to a volume.
 
-    `places_itself`: whether the engine chooses the nodes.
+    `places_itself`: whether the engine chooses the nodes, of those `among` which it will.
     """
     nodes = [place.node for place in attempt.places]
     found: dict[tuple[str, str], tuple[HostMount, ...]] = {}
@@ -39,7 +41,7 @@ def launch_of(
     def mounts(role: Role, task: int) -> tuple[HostMount, ...]:
         key = (role.name, nodes[task])
         if key not in found:
-            found[key] = volumes.mounts(role, person, nodes[task])
+            found[key] = volumes.mounts(role, person, nodes[task], among)
         return found[key]
 
     return Launch(
@@ -50,18 +52,25 @@ def launch_of(
         tasks=task_launches(job, settings, secrets, attempt.number, mounts),
         places=None if places_itself else attempt.places,
         installation=attempt.installation,
-        terms=terms_of(job) if places_itself else Terms(),
+        terms=terms_of(job, volumes) if places_itself else Terms(),
     )
 
 
-def terms_of(job: LiveJob) -> Terms:
+def terms_of(job: LiveJob, volumes: Volumes) -> Terms:
     spec = job.spec
+    where = volumes.nodes_with(name for shape in job.shapes for name in shape.volumes)
+    nodes = spec.nodes
+    if where is not None:
+        only = [node for node in nodes.only or sorted(where) if node in where]
+        if not only:
+            raise Refused("none of the nodes it may use has the volumes it needs")
+        nodes = replace(nodes, only=tuple(only))
     return Terms(
         spec.name,
         spec.queue,
         spec.priority,
         spec.time_limit,
-        spec.nodes,
+        nodes,
         job.avoid,
         spec.grace,
     )

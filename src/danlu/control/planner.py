@@ -13,6 +13,7 @@ from danlu.control.engine_words import in_queue_words
 from danlu.control.holders import as_running
 from danlu.control.live_job import LiveJob, waiting_of
 from danlu.control.totals import ClusterTotals, add_up
+from danlu.engines.api import OwnQueues
 from danlu.sched.api import (
     DEFAULT_QUEUE,
     Admit,
@@ -70,16 +71,20 @@ class Planner:
         self._last: Decision | None = None  # of a pass, while everything else waits
         if not engines.plain:
             names = {DEFAULT_QUEUE, *policy.queues}
-            policy = replace(policy, queues={n: self._applied(policy.queue(n)) for n in names})
+            policy = replace(policy, queues={n: self._applied(n, policy.queue(n)) for n in names})
         self.policy = policy
 
-    def _applied(self, rules: QueuePolicy) -> QueuePolicy:
+    def _applied(self, queue: str, rules: QueuePolicy) -> QueuePolicy:
         context = self._context
         engine = context.engines.status(rules.engine)
         nodes = rules.nodes
         if len(context.engines) > 1:
             mine = context.ledger.nodes_of(engine.name)
             nodes = mine if nodes is None else nodes & mine
+        own = engine.engine
+        theirs = own.queue_nodes(queue) if isinstance(own, OwnQueues) and engine.met else None
+        if theirs is not None:
+            nodes = theirs if nodes is None else nodes & theirs
         return replace(
             rules, nodes=nodes, engine=engine.name, admit=engine.places, closed=engine.closed
         )

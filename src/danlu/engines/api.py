@@ -237,6 +237,7 @@ class NodeInfo:
     note: str = ""
     labels: tuple[str, ...] = ()  # jobs can request these
     partitions: tuple[str, ...] = ()  # of the engine's own queues, those it belongs to
+    words: Text = EMPTY  # `note` in both languages, if the engine has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,6 +452,13 @@ class Tools(Protocol):
     async def prepare_tools(
         self, node: str, image: bool, progress: Callable[[ToolsProgress], None]
     ) -> None: ...  # raises NoTools; cancel it when no longer needed
+
+
+@runtime_checkable
+class OwnQueues(Protocol):
+    """An engine with queues of its own, to which those of Danlu lead."""
+
+    def queue_nodes(self, queue: str) -> frozenset[str] | None: ...  # None: any of its nodes
 
 
 class Reach(Protocol):

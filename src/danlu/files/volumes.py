@@ -140,12 +140,28 @@ class Volumes:
 
     # -- for a task ---------------------------------------------------------------------------
 
-    def mounts(self, role: Role, person: Person, node: str) -> tuple[HostMount, ...]:
-        """What a task sees: the volumes mounted everywhere, then the job's own."""
+    def nodes_with(self, names: Iterable[str]) -> frozenset[str] | None:
+        """The nodes that have all of these; None: they are on every node."""
+        found: frozenset[str] | None = None
+        for name in set(names):
+            volume = self.catalogue().get(name)
+            if volume is not None and volume.nodes:
+                nodes = frozenset(volume.nodes)
+                found = nodes if found is None else found & nodes
+        return found
+
+    def mounts(
+        self, role: Role, person: Person, node: str, among: frozenset[str] | None = None
+    ) -> tuple[HostMount, ...]:
+        """What a task sees: the volumes mounted everywhere, then the job's own.
+
+        Without a node it may be any `among` these.
+        """
+        places = {node} if node else among
         asked = {mount.volume for mount in role.mounts}
         mounts = []
         for volume in self.usable(person).values():
-            here = not volume.config.nodes or node in volume.config.nodes
+            here = not volume.config.nodes or bool(places and places <= set(volume.config.nodes))
             if volume.name == HOME or (
                 volume.config.everywhere and here and volume.name not in asked
             ):

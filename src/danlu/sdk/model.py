@@ -469,6 +469,8 @@ class Node(TypedDict, total=False):
     memory_free: int
     gpus: list[Gpu]
     note: str
+    note_en: str
+    note_zh: str
     engine: str
     unknown_since: float | None
 

@@ -21,7 +21,7 @@ from danlu.sched.api import WHOLE, Policy, Snapshot, TaskShape
 from danlu.sched.dump import dump
 from danlu.services.gpu_usage import GpuUsage
 from danlu.services.names import HIDDEN, Hide, Names
-from danlu.spec.text import Text
+from danlu.spec.text import EMPTY, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class Node:
     note: str
     engine: str
     unknown_since: float | None  # its engine does not answer; the rest is its last known state
+    words: Text = EMPTY  # `note` in both languages
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,7 @@ class Cluster:
                     note=node.note,
                     engine=engine.name,
                     unknown_since=engine.away_since,
+                    words=node.words or Text(node.note, node.note),
                 )
             )
         return found

@@ -31,7 +31,8 @@ def lend_programs(slurm: Slurm, shared: Path) -> None:
     """The programs for the nodes are the same each time, and take long to compile."""
     made = slurm.shared / "programs"
     ship(made, SlurmConfig(made, made).python)
-    (shared / ".danlu").symlink_to(made / ".danlu")
+    if not (shared / ".danlu").exists():
+        (shared / ".danlu").symlink_to(made / ".danlu")
 
 
 class SlurmHarness(LocalHarness):

@@ -13,6 +13,7 @@ from danlu.server.check import Finding
 from danlu.server.slurm import judge
 from danlu.server.slurm.check import gres_files, read_conf
 from danlu.server.slurm.probe import Facts, Question, here, parse
+from danlu.spec.text import Text
 
 FINE = Facts(
     host="gpu1",
@@ -120,7 +121,11 @@ def test_a_name_that_nobody_knows_is_told() -> None:
 
 
 def test_a_machine_that_was_not_reached_says_why() -> None:
-    found = one(judge.answers(all_of(Facts("Permission denied (publickey)"))))
+    found = one(
+        judge.answers(
+            all_of(Facts(Text("Permission denied (publickey)", "Permission denied (publickey)")))
+        )
+    )
 
     assert (found.what, found.verdict) == ("gpu2", "no")
     assert "publickey" in found.message.en
@@ -134,7 +139,7 @@ def test_the_probe_tells_what_is_on_this_machine(tmp_path: Path) -> None:
 
     facts = here(Question(str(tmp_path), ("/dev/null", absent), str(marker)))
 
-    assert facts.problem == ""
+    assert not facts.problem
     assert facts.shared == "secret"
     assert facts.devices == {"/dev/null"}
     assert set(facts.files or {}) == {"slurm.conf"}

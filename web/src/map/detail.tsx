@@ -3,7 +3,7 @@ import { useState } from "react";
 import { Link } from "react-router";
 import { api } from "../api/client";
 import { useMe } from "../api/session";
-import { useWords } from "../i18n";
+import { useSaid, useWords } from "../i18n";
 import { useProblem } from "../ui/problem";
 import { Sheet } from "../ui/sheet";
 import { amount, ranges, refPath, size } from "../ui/values";
@@ -22,6 +22,7 @@ function Detail({ row, close }: { row: Row; close: () => void }) {
   const me = useMe();
   const what = useWhat(me.user);
   const said = useProblem();
+  const told = useSaid();
   const { node } = row;
   const [reason, setReason] = useState("");
   const change = useMutation({
@@ -35,7 +36,7 @@ function Detail({ row, close }: { row: Row; close: () => void }) {
   return (
     <Sheet title={node.name} close={close}>
       <div className="stack">
-        {node.note !== "" && <p>{node.note}</p>}
+        {node.note !== "" && <p>{told(node, "note") || node.note}</p>}
         {node.drained && <p className="breakable">{[words.drained, node.drain_reason].filter(Boolean).join(colon)}</p>}
         <dl className="facts">
           <dt>{words.columns.model}</dt>

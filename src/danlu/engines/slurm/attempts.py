@@ -221,7 +221,7 @@ def _alive(
     if record.claim or (entry is not None and (entry.begins or entry.active)):
         return TaskSeen(index, Phase.STARTING)
     if entry is not None and entry.waits:
-        return TaskSeen(index, Phase.PENDING, detail=entry.reason)
+        return TaskSeen(index, Phase.PENDING, detail=entry.reason, in_queue=entry.told)
     return before
 
 

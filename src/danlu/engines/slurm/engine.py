@@ -19,6 +19,7 @@ from danlu.engines.api import (
     LogFile,
     NoTools,
     Observation,
+    Partition,
     Placer,
     Plan,
     Run,
@@ -40,7 +41,7 @@ from danlu.engines.slurm.launching import Launcher
 from danlu.engines.slurm.logs import Logs, Owners
 from danlu.engines.slurm.plan import Context, plan
 from danlu.engines.slurm.reach import Doors, SlurmReach
-from danlu.engines.slurm.script import Cluster
+from danlu.engines.slurm.script import Cluster, partition_of
 from danlu.engines.slurm.users import Users
 from danlu.engines.slurm.watch import Watch
 from danlu.spec.text import Text
@@ -66,6 +67,7 @@ class SlurmEngine:
         self._owners = Owners(config.data)
         self._doors = Doors(config.data / "doors")
         self._nodes: tuple[inventory.Node, ...] = ()
+        self._partitions: tuple[Partition, ...] = ()
         self._context = Context(config, str(shipping.folder_of(config.shared)))
         self.watch = Watch(
             config, self.commands, self._users, self._index, self._doors, self._address
@@ -117,6 +119,7 @@ class SlurmEngine:
         found = inventory.nodes(nodes)
         parts = inventory.partitions(partitions)
         self._nodes = found
+        self._partitions = parts
         types = [gpu.model for node in found for gpu in node.info.gpus]
         cluster = Cluster(
             tuple(dict.fromkeys(types)),
@@ -126,7 +129,7 @@ class SlurmEngine:
         )
         self._context = replace(self._context, cluster=cluster)
         return Inventory(
-            tuple(node.info for node in found),
+            inventory.named(found, self.config.models),
             False,
             NO_IMAGES,
             await self._holders(),
@@ -142,6 +145,15 @@ class SlurmEngine:
             return found
         text = await self.commands.run("scontrol", "--oneliner", "--detail", "show", "job")
         return inventory.holders(entries, inventory.used_gpus(text), ours)
+
+    def queue_nodes(self, queue: str) -> frozenset[str] | None:
+        """Those of the partition it leads to."""
+        names = [part.name for part in self._partitions]
+        wanted = partition_of(queue, self.config, names)
+        for part in self._partitions:
+            if part.name == wanted or (not wanted and part.default):
+                return frozenset(part.nodes)
+        return None
 
     def _address(self, node: str) -> str:
         return (self._context.cluster.addresses or {}).get(node, node)

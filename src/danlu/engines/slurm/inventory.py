@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from danlu.engines.api import GpuInfo, Holder, NodeInfo, Partition
 from danlu.engines.slurm import fields
+from danlu.engines.slurm.node_states import node_word
 from danlu.engines.slurm.queue import Entry
 
 # Whatever follows a state with + or a sign: `IDLE+DRAIN`, `DOWN*`, `IDLE~`.
@@ -116,6 +117,7 @@ def _node(values: Mapping[str, str]) -> Node:
         address=values.get("NodeAddr") or values["NodeName"],
         up=up,
         note=_note(state, reason, up),
+        words=node_word(state, reason).words,
         labels=_features(values.get("ActiveFeatures", "")),
         partitions=tuple(filter(None, fields.known(values.get("Partitions", "")).split(","))),
     )
@@ -146,6 +148,21 @@ def _gpus(gres: str) -> tuple[GpuInfo, ...]:
     for model, count in fields.gpus(gres):
         found += [GpuInfo(len(found) + place, model) for place in range(count)]
     return tuple(found)
+
+
+def named(found: Iterable[Node], models: Mapping[str, str]) -> tuple[NodeInfo, ...]:
+    """With GPUs named as users name them. `models`: model -> gres type, or constraint."""
+    names = {gres.casefold(): model for model, gres in models.items()}
+    return tuple(
+        replace(
+            node.info,
+            gpus=tuple(
+                replace(gpu, model=names.get(gpu.model.casefold(), gpu.model))
+                for gpu in node.info.gpus
+            ),
+        )
+        for node in found
+    )
 
 
 def _features(text: str) -> tuple[str, ...]:

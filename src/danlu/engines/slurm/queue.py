@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
+from danlu.engines.api import InQueue
 from danlu.engines.slurm import fields
 from danlu.engines.slurm.commands import Commands
+from danlu.engines.slurm.reasons import in_queue
 
 _MARK = "\x1f"
 _COLUMNS = ("%i", "%A", "%T", "%r", "%u", "%U", "%P", "%C", "%m", "%b", "%D", "%S", "%e", "%N")
@@ -44,6 +48,7 @@ class Entry:
     attempt: str = ""
     name: str = ""
     number: str = ""  # of the whole job
+    told: InQueue | None = None  # why it waits, in words, and until when
 
     @property
     def waits(self) -> bool:
@@ -67,7 +72,20 @@ def ask(commands: Commands) -> tuple[Entry, ...]:
     word = secrets.token_hex(8)
     form = _MARK.join((word, *_COLUMNS, *_OWN_WORDS))
     text = commands.run_now("squeue", "--noheader", "--all", "--states=all", f"--format={form}")
-    return read(text, word)
+    return tuple(_told(read(text, word), time.time()))
+
+
+def _told(entries: tuple[Entry, ...], now: float) -> Iterator[Entry]:
+    """Ours that wait, with Slurm's reason in words. Slurm cannot tell when a job ends that has no
+    time limit, nor what comes after it in that partition.
+    """
+    endless = {each.partition for each in entries if each.active and each.ends is None}
+    for each in entries:
+        if each.waits and each.attempt:
+            told = in_queue(each.reason, each.starts, now, each.partition in endless)
+            yield replace(each, told=told)
+        else:
+            yield each
 
 
 def read(text: str, word: str) -> tuple[Entry, ...]:

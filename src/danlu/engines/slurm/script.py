@@ -155,12 +155,15 @@ def _common(launch: Launch, folder: str, config: SlurmConfig, cluster: Cluster) 
     return [*options, *_each(terms, config, cluster), *config.options]
 
 
+def partition_of(queue: str, config: SlurmConfig, partitions: Sequence[str]) -> str:
+    """Where a queue leads; empty: to Slurm's default partition."""
+    return config.partitions.get(queue) or (queue if queue in partitions else "")
+
+
 def _each(terms: Terms, config: SlurmConfig, cluster: Cluster) -> list[str]:
     """What every part of a heterogeneous job needs for itself."""
     options = []
-    partition = config.partitions.get(terms.queue) or (
-        terms.queue if terms.queue in cluster.partitions else ""
-    )
+    partition = partition_of(terms.queue, config, cluster.partitions)
     if partition:
         options.append(f"--partition={partition}")
     exclude = dict.fromkeys(terms.nodes.exclude)

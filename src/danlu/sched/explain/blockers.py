@@ -138,6 +138,12 @@ def _with_model(snapshot: Snapshot, policy: Policy, need: Need) -> str:
     return ", ".join(name for name in queues if meet(policy.queue(name).nodes, have))
 
 
+def with_volumes(nodes: Sequence[NodeState], shape: TaskShape, only: Only) -> bool:
+    """Whether a node it may use has all the volumes it needs."""
+    named = ("volumes", "include", "exclude")
+    return any(_suits(node, shape, named) for node in nodes if only is None or node.name in only)
+
+
 def not_now(snapshot: Snapshot, room: Room, job: Waiting, shape: TaskShape, only: Only) -> Cause:
     """It would fit with more free than there is."""
     found = summary_of(room, shape, only)

@@ -97,7 +97,12 @@ def never(
     if shapes is None:
         return limits.causes(job)[-1]
     rules = policy.queue(job.queue)
-    if not is_aside(rules) and not Possible(nodes)(shapes, rules.nodes):
+    if is_aside(rules):
+        # The engine knows about its nodes, but not about our volumes.
+        for shape in shapes if rules.closed is None else ():
+            if shape.volumes and not blockers.with_volumes(nodes, shape, rules.nodes):
+                return blockers.never(snapshot, policy, job, shape, rules.nodes)
+    elif not Possible(nodes)(shapes, rules.nodes):
         return blockers.never(snapshot, policy, job, blockers.largest(shapes), rules.nodes)
     return _never_allowed(snapshot, policy, job, limits)
 

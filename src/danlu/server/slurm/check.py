@@ -25,6 +25,10 @@ from danlu.spec.text import Text
 
 _AT_ONCE = 8
 _ANSWERS_WITHIN = 20.0
+_NOT_THROUGH_SLURM = Text(
+    "it takes no jobs, so Slurm cannot be used for it; --via ssh can",
+    "它不接受任务，无法通过 Slurm 查询；可用 --via ssh",
+)
 _USUAL = ("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf")
 
 
@@ -114,10 +118,10 @@ def _ask_all(
     def ask(name: str) -> Facts:
         if name == own:
             return probe.here(question(name))
-        state = states.get(name)
-        if order.via == "srun" or (
-            order.via == "auto" and state is not None and node_word(*state).takes_jobs
-        ):
+        usable = name in states and node_word(*states[name]).takes_jobs
+        if order.via == "srun" and not usable:
+            return Facts(_NOT_THROUGH_SLURM)
+        if usable and order.via != "ssh":
             return probe.through_slurm(name, question(name))
         return probe.through_ssh(addresses[name] or name, question(name))
 

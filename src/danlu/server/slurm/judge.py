@@ -104,7 +104,7 @@ def answers(there: Mapping[str, Facts]) -> Iterator[Finding]:
             yield Finding(
                 name,
                 "no",
-                Text(f"could not be asked: {facts.problem}", f"无法查询：{facts.problem}"),
+                Text("could not be asked: ", "无法查询：") + facts.problem,
             )
 
 

@@ -12,6 +12,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from danlu.spec.text import EMPTY, Text
+
 PATIENCE = 40.0  # seconds for one machine
 _LARGEST = 1 << 20
 _SCRIPT = """\
@@ -56,7 +58,7 @@ class Question:
 class Facts:
     """What a machine said; `problem` says why it did not."""
 
-    problem: str = ""
+    problem: Text = EMPTY
     ahead: float = 0.0  # seconds by which its clock differs from ours
     host: str = ""
     slurmd: str = ""
@@ -95,13 +97,16 @@ def _ask(argv: Sequence[str], question: Question) -> Facts:
             env={**os.environ, "LC_ALL": "C"},
         )
     except subprocess.TimeoutExpired:
-        return Facts(f"no answer in {PATIENCE:.0f} s")
+        wait = f"{PATIENCE:.0f}"
+        return Facts(Text(f"no answer in {wait} s", f"{wait} 秒内没有回应"))
     except OSError as error:
-        return Facts(f"{argv[0]}: {error.strerror or error}")
+        cause = f"{argv[0]}: {error.strerror or error}"
+        return Facts(Text(cause, cause))
     lines = done.stdout[:_LARGEST].decode(errors="replace").splitlines()
     if "end\tyes" not in lines:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        return Facts((said[-1] if said else f"{argv[0]} ended with {done.returncode}")[:300])
+        cause = (said[-1] if said else f"{argv[0]}: {done.returncode}")[:300]
+        return Facts(Text(cause, cause))
     return parse(lines, (before, time.time()))
 
 
@@ -122,7 +127,7 @@ def parse(lines: Sequence[str], between: tuple[float, float]) -> Facts:
             one[key] = value
     files = {name: value for name, value in one.items() if name.endswith(".conf")}
     return Facts(
-        "",
+        EMPTY,
         _ahead(one.get("time", ""), between),
         one.get("host", ""),
         one.get("slurmd", "").removeprefix("slurm-wlm ").removeprefix("slurm "),
