@@ -166,7 +166,7 @@ def test_jupyterlab_opens_in_an_environment_on_a_compute_node(
     until(lambda: _state(ann) == "running")
     ann.job = "dev"
     assert ann.said("echo $SLURMD_NODENAME").decode().strip() in NODES
-    door = entered(ann, "dev", {"tool": "jupyter"})
+    door = entered(ann, "dev", {"door": "lab"})
     page = door.ask("/lab")
     assert page.status == 200, page
     assert b"JupyterLab" in page.body

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
-from danlu.engines.api import Observation, Phase, Unreachable
+from danlu.engines.api import Observation, Phase, Refused, Unreachable
 from danlu.engines.slurm import queue
 from danlu.engines.slurm.attempts import Attempt, Index, Record, judge, read_record
 from danlu.engines.slurm.commands import Commands
@@ -22,6 +23,8 @@ from danlu.engines.slurm.node.worker import FENCED
 from danlu.engines.slurm.queue import Entry
 from danlu.engines.slurm.reach import Doors
 from danlu.engines.slurm.users import Silent, User, Users
+
+log = logging.getLogger("danlu.slurm")
 
 _IDLE_FACTOR = 5  # so many cycles between two looks while there is nothing of ours
 _MOST_AT_ONCE = 500  # attempts whose records are read with one request
@@ -71,8 +74,12 @@ class Watch:
 
     async def _run(self) -> None:
         while True:
-            with contextlib.suppress(Unreachable):
+            try:
                 await self.look()
+            except Unreachable:
+                pass  # the next one may work
+            except Exception:
+                log.exception("looking at Slurm's queue failed")
             quiet = not self.attempts or all(each.ended for each in self.attempts.values())
             pause = self._config.cycle * (_IDLE_FACTOR if quiet else 1)
             with contextlib.suppress(TimeoutError):
@@ -156,10 +163,10 @@ class Watch:
             started = time.monotonic()
             try:
                 entries = await asyncio.to_thread(queue.ask, self._commands)
-            except Unreachable as trouble:
+            except (Unreachable, Refused) as trouble:
                 self._away(str(trouble))
                 await self._read(None, started)
-                raise
+                raise Unreachable(str(trouble)) from trouble
             self.cycles += 1
             back = self.trouble is not None
             self.entries, self.trouble, self.looked_at = entries, None, started
