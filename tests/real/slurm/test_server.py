@@ -148,6 +148,31 @@ def test_ssh_and_terminals_lead_to_the_compute_node(site: SlurmServer, ann: Clie
     assert done.stdout.decode().strip() == ann.name, done
 
 
+BATCH = f"""#!/bin/bash
+#SBATCH -J printed -p {QUEUE} -N 2 --ntasks-per-node=1 --gres=gpu:1
+#SBATCH --mail-user=nobody@example.org --mail-type=TIME_LIMIT --tmp=1
+srun -l sh -c 'echo $SLURM_PROCID'
+sleep 30
+"""
+
+
+def test_a_batch_script_of_a_user_keeps_its_own_lines(
+    site: SlurmServer, ann: Client, tmp_path: Path, slurm: Slurm
+) -> None:
+    (tmp_path / "job.sh").write_text(BATCH)
+    env = {"DANLU_TOKEN": ann.token}
+    done = site.cli("submit", str(tmp_path / "job.sh"), env=env, cwd=tmp_path)
+    assert done.returncode == 0, done
+    number = int(until(lambda: slurm.jobs("--format=%i", "--name=printed", "--states=R"))[0])
+    job = slurm.job(number)
+    assert job["MailUser"] == "nobody@example.org"
+    assert job["MinTmpDiskNode"] == "1M"
+    (found,) = ann.call("GET", "/jobs?name=printed&limit=1")["jobs"]
+    until(lambda: sorted(log_of(site, found).split("\n")) == ["", "0: 0", "1: 1"])
+    ann.call("POST", f"/jobs/{found['id']}/stop", {"now": True})
+    ended(ann, found)
+
+
 @pytest.fixture
 def tools(site: SlurmServer) -> Iterator[None]:
     """Where everybody on the nodes can read them."""

@@ -27,6 +27,7 @@ from danlu.engines.slurm.users import Silent, User, Users
 log = logging.getLogger("danlu.slurm")
 
 _IDLE_FACTOR = 5  # so many cycles between two looks while there is nothing of ours
+_GLANCES = 4  # looks at the records in a cycle
 _MOST_AT_ONCE = 500  # attempts whose records are read with one request
 
 
@@ -80,14 +81,28 @@ class Watch:
                 pass  # the next one may work
             except Exception:
                 log.exception("looking at Slurm's queue failed")
-            quiet = not self.attempts or all(each.ended for each in self.attempts.values())
-            pause = self._config.cycle * (_IDLE_FACTOR if quiet else 1)
+            try:
+                await self._pause()
+            except Exception:
+                log.exception("reading records failed")
+                await asyncio.sleep(self._config.cycle)
+
+    async def _pause(self) -> None:
+        """Until the next cycle. Meanwhile records tell of ends, without asking Slurm."""
+        if self._is_quiet():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause):
+                async with asyncio.timeout(self._config.cycle * _IDLE_FACTOR):
                     await self._soon.wait()
-            if self._soon.is_set():  # something was launched: not at once, and not twice
-                self._soon.clear()
-                await asyncio.sleep(self._config.cycle / 2)
+        if self._soon.is_set():  # something was launched: not at once, and not twice
+            self._soon.clear()
+        for _ in range(_GLANCES):
+            await asyncio.sleep(self._config.cycle / _GLANCES)
+            if len(self.attempts) <= _MOST_AT_ONCE:
+                async with self._looking:
+                    await self._read(None, time.monotonic())
+
+    def _is_quiet(self) -> bool:
+        return all(each.ended for each in self.attempts.values())
 
     def hurry(self) -> None:
         self._soon.set()
