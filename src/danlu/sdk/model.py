@@ -199,6 +199,7 @@ class FileList(TypedDict, total=False):
     path: str
     entries: list[FileEntry]
     offset: int
+    next_offset: int | None
     total: int
     complete: bool
     sort: str

@@ -114,6 +114,7 @@ async def _serve_http(
     serving = asyncio.create_task(server.serve(sockets=[] if accepting else listeners))
     deposed = asyncio.create_task(_leave_when_deposed(controller, server))
     tending = asyncio.create_task(ours.doors.logins.end_unused())
+    cleaning = asyncio.create_task(ours.files.tend())
     try:
         while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event
             await asyncio.sleep(0.005)
@@ -131,6 +132,7 @@ async def _serve_http(
     finally:
         deposed.cancel()
         tending.cancel()
+        cleaning.cancel()
         for task in accepting:
             task.cancel()
         if gateway is not None:
