@@ -138,10 +138,13 @@ class Uploading:
             answer = uploader.send(fd, length)
         finally:
             bundle.close()
-        files = self._client.files
-        done = files.finish(files.operation(answer.headers["danlu-operation"], wait=20))
-        self.files += bundle.count - done["problem_count"]
+        self.files += bundle.count
         self.bytes += bundle.bytes
+        files, unpacking = self._client.files, answer.headers.get("danlu-operation")
+        if unpacking is None:  # the answer was lost, not the bundle
+            return _Bundle()
+        done = files.finish(files.operation(unpacking, wait=20))
+        self.files -= done["problem_count"]
         self.problems += [
             {"message_en": each["message_en"], "message_zh": each["message_zh"]}
             for each in done["problems"]
