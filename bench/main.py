@@ -26,6 +26,7 @@ NAMES = (
     "web",
     "doors",
     "registry",
+    "files",
     "guard",
 )
 

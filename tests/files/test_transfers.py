@@ -89,6 +89,34 @@ def test_an_upload_survives_cuts_a_killed_helper_and_a_killed_server(
     assert alice.http.head(alice.at(location), headers=TUS).status_code == 404
 
 
+def test_an_upload_whose_end_was_lost_is_completed_by_asking(alice: Someone) -> None:
+    location = alice.begin("/userhome/lost/file", 4).headers["location"]
+    (part,) = (alice.home() / "lost").iterdir()
+    part.write_bytes(b"four")  # as if all had been killed after the last byte
+    answer = alice.http.head(alice.at(location), headers=TUS)
+    assert (answer.status_code, answer.headers["upload-offset"]) == (200, "4")
+    assert alice.content("/userhome/lost/file").content == b"four"
+    assert alice.names("/userhome/lost") == ["file"]
+
+
+def test_uploads_that_nobody_continues_and_old_things_in_the_bin_go(alice: Someone) -> None:
+    for name in ("stale", "recent"):
+        alice.begin(f"/userhome/up/{name}", 4)
+    parts = sorted((alice.home() / "up").iterdir())
+    os.utime(parts[0], (1, 1))
+    assert alice.names("/userhome/up") == [], "they are never shown"
+    assert list((alice.home() / "up").iterdir()) == [parts[1]]
+    for name in ("old", "new"):
+        alice.upload(f"/userhome/old-bin/{name}", b"x")
+        alice.post("/delete", paths=[f"/userhome/old-bin/{name}"])
+    items = {item["name"]: item["id"].rpartition("~")[2] for item in alice.get("/bin")["items"]}
+    (folder,) = (alice.home() / ".danlu-bin").iterdir()
+    os.utime(folder / items["old"] / "info", (1, 1))
+    left = [item["name"] for item in alice.get("/bin")["items"]]
+    assert "new" in left and "old" not in left
+    assert not (folder / items["old"]).exists()
+
+
 def test_a_download_is_continued_where_it_was_cut(server: DanluServer, alice: Someone) -> None:
     data = os.urandom(3 << 20)
     assert alice.upload("/userhome/down.bin", data).status_code == 204
@@ -140,11 +168,12 @@ def test_a_taken_name_is_refused_overwritten_or_kept_beside(alice: Someone) -> N
     assert beside.headers["danlu-path"] == quote("/userhome/c/a (1).txt")
     late = alice.begin("/userhome/c/b.txt", 3).headers["location"]
     alice.upload("/userhome/c/b.txt", b"the")
-    assert alice.send(late, b"six", 0).status_code == 409, "somebody was faster"
+    faster = alice.send(late, b"six", 0)
+    assert faster.headers["danlu-path"] == quote("/userhome/c/b (1).txt"), "somebody was faster"
     assert alice.content("/userhome/c/b.txt").content == b"the"
     alice.upload("/userhome/c/a.txt", b"three", conflict="overwrite")
     assert alice.content("/userhome/c/a.txt").content == b"three"
-    assert alice.names("/userhome/c") == ["a (1).txt", "a.txt", "b.txt"]
+    assert alice.names("/userhome/c") == ["a (1).txt", "a.txt", "b (1).txt", "b.txt"]
     assert alice.upload("/userhome/c/empty", b"").status_code == 201
     assert alice.content("/userhome/c/empty").content == b""
 

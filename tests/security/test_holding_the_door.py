@@ -160,6 +160,32 @@ async def test_by_sending_half_a_body(sent: bytes) -> None:
     assert answer.startswith(b"HTTP/1.1 408 ") and b"The body" in answer
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("PATCH", "/danlu/v1/files/uploads/x", b" 200 "), ("POST", "/danlu/v1/jobs", b" 408 ")],
+)
+async def test_an_upload_takes_its_time_and_nothing_else_does(
+    method: str, path: str, status: bytes
+) -> None:
+    async with door(seconds=0.4) as dial:
+        reader, writer = await dial()
+        writer.write(f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n".encode())
+        answer = asyncio.create_task(reader.readline())
+        for _ in range(10):
+            await asyncio.sleep(0.1)
+            if not answer.done():
+                writer.write(b"x")
+        async with asyncio.timeout(PATIENCE):
+            assert status in await answer
+        writer.close()
+
+
+async def test_by_beginning_an_upload_and_falling_silent() -> None:
+    async with door(seconds=0.2) as dial:
+        head = b"PATCH /danlu/v1/files/uploads/x HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
+        assert b" 408 " in await _said(dial, head, b"x")
+
+
 @pytest.mark.parametrize("hello", [b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n\r\n"])
 async def test_by_not_finishing_a_handshake(
     hello: bytes, certificate: Certificate, monkeypatch: pytest.MonkeyPatch

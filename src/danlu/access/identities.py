@@ -285,6 +285,14 @@ class Identities:
             self._known[name] = (time.monotonic() + CACHE_SECONDS, person)
         return person
 
+    async def names(self) -> list[str]:
+        """Everybody who has an account."""
+
+        def query(tx: Tx) -> list[str]:
+            return [row.name for row in user_store.list_users(tx) if row.status == "active"]
+
+        return await self._store.read(query)
+
     def forget(self) -> None:
         """Call after a change to people or groups."""
         self._known.clear()

@@ -59,6 +59,7 @@ class FileList(BaseModel):
     path: str
     entries: list[FileEntry]
     offset: int
+    next_offset: int | None = Field(description="of the next page; null: this is the last")
     total: int = Field(description="entries of the folder, as far as it was read")
     complete: bool = Field(
         description="false: it has more entries than were read; the page is sorted among those"

@@ -54,7 +54,7 @@ async def list_folder(
     asks: Asks,
     path: PathAsked,
     offset: Annotated[int, Query(ge=0, le=10**9, description="skip this many entries")] = 0,
-    limit: Annotated[int, Query(ge=1, le=5000)] = 200,
+    limit: Annotated[int, Query(ge=1, le=2000)] = 200,
     sort: Annotated[
         str, Query(pattern=r"^-?(name|size|modified|kind)$", description="`-`: in reverse")
     ] = "name",
@@ -62,6 +62,7 @@ async def list_folder(
 ) -> Values:
     """Returns a page of a folder.
 
+    A page of long names is shorter than asked for: go on at `next_offset`.
     Sorted by name, folders come first. A folder with more than 200,000 entries is always sorted by
     name.
     """

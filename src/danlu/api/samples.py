@@ -413,6 +413,7 @@ SAMPLES: dict[str, Any] = {
     "FileEntry.target_kind": None,
     "FileList.path": "/userhome/project",
     "FileList.offset": 0,
+    "FileList.next_offset": None,
     "FileList.total": 1,
     "FileList.sort": "name",
     "complete": True,

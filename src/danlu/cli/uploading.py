@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SMALL = 1 << 20
 BUNDLE_BYTES, BUNDLE_FILES = 16 << 20, 2000
-PAGE = 5000
+PAGE = 2000
 
 
 class Uploading:
@@ -105,8 +105,8 @@ class Uploading:
         """What is there already, by name: repeating an interrupted copy sends only the rest."""
         path = f"{target}/{remote_name(parts)}".rstrip("/")
         found: dict[str, model.FileEntry] = {}
-        at, total = 0, 1
-        while at < total:
+        at: int | None = 0
+        while at is not None:
             try:
                 page = self._client.files.list_folder(path, offset=at, limit=PAGE)
             except ApiError as error:
@@ -114,8 +114,7 @@ class Uploading:
                     return {}
                 raise
             found |= {entry["name"]: entry for entry in page["entries"]}
-            total = page["total"]
-            at += PAGE
+            at = page["next_offset"]
         return found
 
     def _is_there(
@@ -139,10 +138,13 @@ class Uploading:
             answer = uploader.send(fd, length)
         finally:
             bundle.close()
-        files = self._client.files
-        done = files.finish(files.operation(answer.headers["danlu-operation"], wait=20))
-        self.files += bundle.count - done["problem_count"]
+        self.files += bundle.count
         self.bytes += bundle.bytes
+        files, unpacking = self._client.files, answer.headers.get("danlu-operation")
+        if unpacking is None:  # the answer was lost, not the bundle
+            return _Bundle()
+        done = files.finish(files.operation(unpacking, wait=20))
+        self.files -= done["problem_count"]
         self.problems += [
             {"message_en": each["message_en"], "message_zh": each["message_zh"]}
             for each in done["problems"]

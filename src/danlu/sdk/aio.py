@@ -218,6 +218,37 @@ class AsyncClient(AsyncCalls):
         """Files in your folder, those of your groups, and other volumes."""
         return AsyncFiles(self)
 
+    async def upload(
+        self,
+        local: str,
+        path: str,
+        *,
+        conflict: str = "refuse",
+        on_progress: Callable[[int], None] | None = None,
+    ) -> str:
+        """As in `Client`, in a thread: reading files blocks."""
+        from danlu.sdk.files import path_of
+        from danlu.sdk.uploads import upload
+
+        return await asyncio.to_thread(
+            upload,
+            self.wire.plain,
+            local,
+            path_of(path),
+            conflict=conflict,
+            on_progress=on_progress,
+        )
+
+    async def download(
+        self, path: str, local: str, *, on_progress: Callable[[int], None] | None = None
+    ) -> int:
+        """As in `Client`, in a thread: writing files blocks."""
+        from danlu.sdk.downloads import download
+        from danlu.sdk.files import path_of
+
+        address = target(f"{BASE}/files/content", {"path": path_of(path)})
+        return await asyncio.to_thread(download, self.wire.plain, address, local, on_progress)
+
     @property
     def scheduling(self) -> AsyncScheduling:
         """Queues, quotas, drained nodes, snapshots."""

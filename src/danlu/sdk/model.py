@@ -51,6 +51,21 @@ class AuditPage(TypedDict, total=False):
     next: int | None
 
 
+class BinItem(TypedDict, total=False):
+    id: str
+    path: str
+    name: str
+    kind: str
+    size: int
+    deleted_at: float
+    expires_at: float
+
+
+class BinList(TypedDict, total=False):
+    items: list[BinItem]
+    complete: bool
+
+
 class BrowserSession(TypedDict, total=False):
     user: str
     role: str
@@ -59,11 +74,6 @@ class BrowserSession(TypedDict, total=False):
     scope: str
     must_change_password: bool
     csrf_token: str
-
-
-class BuildAnswer(TypedDict, total=False):
-    job: str
-    image: str
 
 
 class Cause(TypedDict, total=False):
@@ -92,11 +102,6 @@ class Cluster(TypedDict, total=False):
     disk_writers: list[DiskWriter]
 
 
-class CollectedGarbage(TypedDict, total=False):
-    blobs: int
-    bytes: int
-
-
 class Conversion(TypedDict, total=False):
     dialect: str
     jobs: list[ConvertedJob]
@@ -111,10 +116,6 @@ class ConvertedJob(TypedDict, total=False):
 class CreatedEnvironment(TypedDict, total=False):
     environment: EnvironmentView | None
     preview: Preview | None
-
-
-class DeletedImages(TypedDict, total=False):
-    deleted: int
 
 
 class DiskWriter(TypedDict, total=False):
@@ -180,6 +181,108 @@ class Event(TypedDict, total=False):
 
 class EventList(TypedDict, total=False):
     events: list[Event]
+
+
+class FileEntry(TypedDict, total=False):
+    name: str
+    path: str
+    kind: str
+    size: int
+    modified_at: float
+    mode: str
+    owner: str
+    target: str | None
+    target_kind: str | None
+
+
+class FileList(TypedDict, total=False):
+    path: str
+    entries: list[FileEntry]
+    offset: int
+    next_offset: int | None
+    total: int
+    complete: bool
+    sort: str
+    read_only: bool
+
+
+class FileOperation(TypedDict, total=False):
+    """Something that may take long. It runs on without the request that began it."""
+
+    id: str
+    kind: str
+    state: str
+    paths: list[str]
+    target: str | None
+    files_done: int
+    bytes_done: int
+    files_total: int | None
+    bytes_total: int | None
+    results: list[str]
+    problems: list[FileProblem]
+    problem_count: int
+    started_at: float
+    ended_at: float | None
+    message_en: str
+    message_zh: str
+
+
+class FileOperations(TypedDict, total=False):
+    operations: list[FileOperation]
+
+
+class FilePreview(TypedDict, total=False):
+    path: str
+    kind: str
+    size: int
+    modified_at: float
+    media_type: str
+    encoding: str | None
+    text: str | None
+    offset: int
+    complete: bool
+    cells: list[NotebookCell] | None
+    language: str | None
+
+
+class FileProblem(TypedDict, total=False):
+    path: str
+    message_en: str
+    message_zh: str
+
+
+class FileRoot(TypedDict, total=False):
+    """A volume as the file centre shows it."""
+
+    path: str
+    volume: str
+    read_only: bool
+    tier: str
+    note: str
+    total: int | None
+    free: int | None
+    used: int | None
+    used_at: float | None
+    quota: int | None
+    bin: bool
+    problem_en: str
+    problem_zh: str
+
+
+class FileRoots(TypedDict, total=False):
+    roots: list[FileRoot]
+    bin_days: int
+
+
+class FileUsage(TypedDict, total=False):
+    path: str
+    size: int
+    files: int
+    folders: int
+    children: list[UsageChild]
+    complete: bool
+    measured_at: float | None
+    operation: str | None
 
 
 class Goodbye(TypedDict, total=False):
@@ -271,108 +374,6 @@ class GroupUsage(TypedDict, total=False):
 class HandOver(TypedDict, total=False):
     jobs: int
     files: str
-
-
-class Image(TypedDict, total=False):
-    id: str
-    name: str
-    owner: str
-    ready: bool
-    source: str
-    description: str
-    digest: str
-    size: int
-    created_at: float
-    updated_at: float
-    shares: list[ImageShare]
-    proposal: str
-    proposal_note: str
-    verified: str
-    verified_at: float | None
-    nodes: list[ImageNode]
-
-
-class ImageCheck(TypedDict, total=False):
-    """One thing that was tried in an image."""
-
-    check: str
-    result: str
-    detail_en: str
-    detail_zh: str
-    digest: str
-    at: float
-    job: str
-
-
-class ImageDetail(TypedDict, total=False):
-    id: str
-    name: str
-    owner: str
-    ready: bool
-    source: str
-    description: str
-    digest: str
-    size: int
-    created_at: float
-    updated_at: float
-    shares: list[ImageShare]
-    proposal: str
-    proposal_note: str
-    verified: str
-    verified_at: float | None
-    nodes: list[ImageNode]
-    checks: list[ImageCheck]
-    inside: ImageInside | None
-
-
-class ImageInside(TypedDict, total=False):
-    """What is inside an image."""
-
-    os: str
-    architecture: str
-    user: str
-    workdir: str
-    entrypoint: list[str]
-    cmd: list[str]
-    env: list[str]
-    labels: dict[str, str]
-    history: list[ImageLayer]
-    packages_state: str
-    deb: list[ImagePackage]
-    pip: list[ImagePackage]
-    conda: list[ImagePackage]
-
-
-class ImageLayer(TypedDict, total=False):
-    created_by: str
-    created_at: str
-    size: int
-
-
-class ImageList(TypedDict, total=False):
-    images: list[Image]
-
-
-class ImageNode(TypedDict, total=False):
-    """An image on one node."""
-
-    node: str
-    state: str
-    detail_en: str
-    detail_zh: str
-    done: int
-    total: int
-    at: float
-
-
-class ImagePackage(TypedDict, total=False):
-    name: str
-    version: str
-
-
-class ImageShare(TypedDict, total=False):
-    kind: str
-    name: str
 
 
 class Invite(TypedDict, total=False):
@@ -630,6 +631,14 @@ class Note(TypedDict, total=False):
     line: int | None
 
 
+class NotebookCell(TypedDict, total=False):
+    kind: str
+    source: str
+    number: int | None
+    texts: list[str]
+    images: list[str]
+
+
 class OpenDoor(TypedDict, total=False):
     url: str
     scheme: str
@@ -710,85 +719,6 @@ class QuotaView(TypedDict, total=False):
 class QuotaWarning(TypedDict, total=False):
     en: str
     zh: str
-
-
-class RegistryImage(TypedDict, total=False):
-    repository: str
-    tag: str
-    digest: str
-    type: str
-    size: int
-    at: float
-    used: float
-
-
-class RegistryImages(TypedDict, total=False):
-    images: list[RegistryImage]
-
-
-class RegistryRepositories(TypedDict, total=False):
-    repositories: list[RegistryRepository]
-
-
-class RegistryRepository(TypedDict, total=False):
-    name: str
-    tags: int
-    size: int
-    pushed_at: float
-
-
-class RegistryStatus(TypedDict, total=False):
-    address: str
-    tls: bool
-    read_only: bool
-    mirrors: list[str]
-    usage: list[RegistryUsage]
-    total: int
-    free: int
-
-
-class RegistryUsage(TypedDict, total=False):
-    kind: str
-    name: str
-    used: int
-    quota: int | None
-
-
-class Save(TypedDict, total=False):
-    """A container being saved as an image, or what became of it."""
-
-    id: str
-    job: str
-    environment: str
-    owner: str
-    image: str
-    state: str
-    step_en: str
-    step_zh: str
-    done: int
-    total: int
-    stop: bool
-    created_at: float
-    ended_at: float | None
-    digest: str
-    size: int
-    error_en: str
-    error_zh: str
-
-
-class SaveEstimate(TypedDict, total=False):
-    """What saving would take, before it is begun."""
-
-    changed: int
-    files: int
-    room: int | None
-    kept_in: str
-    problem_en: str
-    problem_zh: str
-
-
-class SaveList(TypedDict, total=False):
-    saves: list[Save]
 
 
 class SecretNames(TypedDict, total=False):
@@ -905,6 +835,13 @@ class Token(TypedDict, total=False):
 
 class TokenList(TypedDict, total=False):
     tokens: list[Token]
+
+
+class UsageChild(TypedDict, total=False):
+    name: str
+    kind: str
+    size: int
+    files: int
 
 
 class User(TypedDict, total=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from danlu.sdk.errors import Lost, NotFound, ProtocolError, api_error
+from danlu.sdk.errors import ApiError, Lost, NotFound, ProtocolError, api_error
 from danlu.sdk.parser import Parser
 from danlu.sdk.patience import persist
 
@@ -34,6 +34,7 @@ class Uploader:
         self._progress = on_progress or (lambda at: None)
         self._patience = patience
         self.location = ""
+        self._sent = 0
 
     def begin(self, size: int, metadata: Mapping[str, str]) -> None:
         import base64
@@ -67,11 +68,21 @@ class Uploader:
         def attempt() -> Answer:
             if state[0] < 0:
                 found = self.offset()
+                if found is None and self._sent == size:
+                    return _nothing()  # it was completed, and only the answer was lost
                 if found is None:
                     raise ProtocolError("the upload is not there any more")
+                if found == size:
+                    return _nothing()  # asking has completed it
                 state[0] = found
             start, state[0] = state[0], -1
-            return self._send(file, size, start)
+            try:
+                return self._send(file, size, start)
+            except ApiError as error:
+                # The connection that was lost may still be writing; or it has, meanwhile.
+                if error.status == 423 or error.code == "offset":
+                    raise Lost(self._wire.address.text, error.message_en) from None
+                raise
 
         return self._retry(attempt)
 
@@ -91,6 +102,7 @@ class Uploader:
                 while start < size and (piece := os.pread(file, min(PIECE, size - start), start)):
                     link.send(piece)
                     start += len(piece)
+                    self._sent = start
                     self._progress(start)
                 if start < size:
                     raise ProtocolError("the file has become shorter while it was uploaded")
@@ -124,6 +136,12 @@ class Uploader:
     def _retry(self, ask: Callable[[], Answer]) -> Answer:
         answer: Answer = persist(ask, self._patience)
         return answer
+
+
+def _nothing() -> Answer:
+    from danlu.sdk.wire import Answer
+
+    return Answer(204, {}, b"")
 
 
 def _checked(parser: Parser, body: bytes) -> Answer:

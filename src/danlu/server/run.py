@@ -120,6 +120,7 @@ async def _serve_http(
     serving = asyncio.create_task(server.serve(sockets=[] if accepting else listeners))
     deposed = asyncio.create_task(_leave_when_deposed(controller, server))
     tending = asyncio.create_task(ours.doors.logins.end_unused())
+    cleaning = asyncio.create_task(ours.files.tend())
     try:
         while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event
             await asyncio.sleep(0.005)
@@ -137,6 +138,7 @@ async def _serve_http(
     finally:
         deposed.cancel()
         tending.cancel()
+        cleaning.cancel()
         for task in accepting:
             task.cancel()
         await ours.image_checks.close()

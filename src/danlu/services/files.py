@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from danlu.access.errors import Unfit
+from danlu.access.errors import AccessError, Unfit
 from danlu.access.identities import Identities, Person, Uids, umask_of
-from danlu.access.principal import Asker
+from danlu.access.principal import Asker, Principal
 from danlu.engines.api import Identity, Refused
 from danlu.files.folders import Folders
 from danlu.files.helper.bins import DAYS
@@ -31,6 +31,7 @@ Values = dict[str, Any]
 BIN_DAYS = DAYS
 AT_ONCE = 2.0  # seconds a request waits for the end of what it began
 MEASURE_AGAIN = 6 * 3600.0
+DAY, HOURS = 86400.0, 2 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,26 @@ class Files:
     async def close(self) -> None:
         await self.operations.close()
         await self.helpers.close()
+
+    async def tend(self) -> None:
+        """Once a day, for each person: empties what is too old from bins, removes uploads that were
+        given up, and measures the home. One after the other, in the background.
+        """
+        while True:
+            await asyncio.sleep(DAY)
+            for name in await self._identities.names():
+                with contextlib.suppress(AccessError):
+                    await self._tend_one(Asker(Principal(name)))
+
+    async def _tend_one(self, asks: Asker) -> None:
+        person = await self._identities.person(asks.name)
+        home = self._volumes.find(HOME, person)
+        if home is None or not await asyncio.to_thread(os.path.isdir, home.source):
+            return  # never used: there is nothing to tend
+        await self.bin(asks)
+        known = await self.usage(asks, home.target, True)
+        if known["operation"] is not None:
+            await self.operations.find(asks.name, known["operation"]).wait(HOURS)
 
     # -- which volumes ------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from danlu.cli.session import Session
     from danlu.sdk import model
 
-PAGE = 5000
+PAGE = 2000
 MOST_SHOWN = 100_000
 
 
@@ -36,7 +36,7 @@ def ls(session: Session, args: Args) -> int:
         if len(found) > 1:
             sys.stdout.write(("\n" if at else "") + f"{printable(args.words[at])}\n")
         _write_entries(listing["entries"], args.flag("long"))
-        if len(listing["entries"]) < listing["total"] or not listing["complete"]:
+        if listing["next_offset"] is not None or not listing["complete"]:
             complain(t("files.more", count=len(listing["entries"])))
     return codes.OK
 
@@ -56,20 +56,21 @@ def _listed(session: Session, args: Args, word: str) -> model.FileList:
             "path": entry["path"],
             "entries": [entry],
             "offset": 0,
+            "next_offset": None,
             "total": 1,
             "complete": True,
             "sort": sort,
             "read_only": False,
         }
         return one
-    while len(page["entries"]) < min(limit, page["total"]):
-        at = len(page["entries"])
+    at = page["next_offset"]
+    while at is not None and at < limit:
         more = files.list_folder(
             word, offset=at, limit=min(PAGE, limit - at), sort=sort, hidden=hidden
         )
-        if not more["entries"]:
-            break
         page["entries"] += more["entries"]
+        at = more["next_offset"]
+    page["next_offset"] = at
     return page
 
 

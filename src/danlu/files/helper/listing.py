@@ -24,7 +24,8 @@ MOST_KEPT = 3_000_000
 LARGE = 5_000  # entries of a folder whose names are kept
 MOST_SORTED = 200_000  # entries that are looked at to sort by size or time
 SECONDS = 4.0
-PAGE = 5_000
+PAGE = 2_000
+PAGE_BYTES = 2 << 20  # of names and paths: a page may be shorter than asked for
 STALE = 7 * 86400.0  # seconds until an upload that nobody continues is removed
 Key = tuple[int, int, int, int, bool]
 
@@ -83,18 +84,32 @@ def list_folder(request: Request) -> None:
             entries = _looked_at(folder, where, names)
             entries.sort(key=_VALUES[by], reverse=reverse)
             entries = entries[offset : offset + limit]
+            entries = entries[: _fitting([entry["name"] for entry in entries], where)]
+            end = offset + len(entries)
         else:
             page = (names.backwards if reverse else names.page)(offset, limit)
-            entries = _entries(folder, where, page)
+            page = page[: _fitting(page, where)]
+            entries, end = _entries(folder, where, page), offset + len(page)
     request.answer(
         path=where.shown,
         entries=entries,
         offset=offset,
+        next_offset=end if end < len(names) else None,
         total=len(names),
         complete=names.complete,
         sort=order,
         read_only=where.root.read_only,
     )
+
+
+def _fitting(names: list[str], where: Place) -> int:
+    """How many of them, with all that is said of each, one answer takes."""
+    size, above = 0, 400 + 2 * len(where.shown)
+    for count, name in enumerate(names):
+        size += above + 6 * len(name)
+        if size > PAGE_BYTES and count:
+            return count
+    return len(names)
 
 
 def _names(folder: int, hidden: bool) -> Names:

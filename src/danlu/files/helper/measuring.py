@@ -12,11 +12,12 @@ import time
 from typing import Any
 
 from danlu.files.helper.beneath import folder_at
-from danlu.files.helper.entries import entry_in, kind_of, ours
+from danlu.files.helper.entries import COPY, UPLOAD, entry_in, kind_of, ours
 from danlu.files.helper.faults import Cancelled
+from danlu.files.helper.listing import STALE
 from danlu.files.helper.names import to_text
 from danlu.files.helper.request import Request
-from danlu.files.helper.trees import walk
+from danlu.files.helper.trees import Step, remove, walk
 
 MOST_CHILDREN = 1000
 MOST_LINKED = 1_000_000  # files with several names that are remembered
@@ -36,6 +37,10 @@ def usage(request: Request) -> None:
     with folder_at(where) as top:
         for step in walk(top, request):
             found = step.found
+            if step.name.startswith((UPLOAD, COPY)) and _is_stale(step):
+                with contextlib.suppress(OSError):
+                    remove(step.folder, step.name, request)
+                continue
             taken = found.st_blocks * 512
             if found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode):
                 key = (found.st_dev, found.st_ino)
@@ -72,6 +77,12 @@ def usage(request: Request) -> None:
             "measured_at": time.time(),
         }
     )
+
+
+def _is_stale(step: Step) -> bool:
+    """What an upload or a copy has left that nobody continues."""
+    old = time.time() - step.found.st_mtime > STALE
+    return old and step.found.st_uid == os.geteuid()
 
 
 def _step_back() -> None:

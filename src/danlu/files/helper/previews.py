@@ -16,7 +16,7 @@ MOST_TEXT = 256 << 10
 MOST_NOTEBOOK = 16 << 20
 MOST_CELLS = 500
 MOST_IMAGE = 1 << 20
-MOST_IMAGES = 8 << 20  # of one notebook
+MOST_IMAGES = 4 << 20  # of one notebook
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _IMAGES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),

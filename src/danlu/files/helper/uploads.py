@@ -151,7 +151,8 @@ def _finish(request: Request, folder: int, part: int) -> Place:
     try:
         return settle(folder, _part(request), where, folder, request.text("conflict") or "refuse")
     except FileExistsError:
-        raise Fault("exists", where.shown) from None
+        # Somebody was faster since the beginning: what has been sent is not thrown away for it.
+        return settle(folder, _part(request), where, folder, "rename")
 
 
 def unpack_bundle(request: Request) -> None:

@@ -11,7 +11,7 @@ import struct
 from typing import Any
 
 HEAD = struct.Struct("!I")
-LARGEST = 32 << 20  # of a frame of JSON
+LARGEST = 8 << 20  # of a frame of JSON
 PIECE = 1 << 20  # of raw bytes
 Values = dict[str, Any]
 

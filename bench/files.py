@@ -1,0 +1,262 @@
+"""Files up and down, against nginx and scp on the same machine; a folder of a million entries."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.doors_ssh import free_port, sshd
+from bench.measure import Options, in_turns, median, note, timed
+from bench.server import Danlu
+from bench.table import Goal, Row
+from danlu.sdk import Client
+from danlu.sdk.uploads import Uploader
+
+SUMMARY = "files up and down against nginx and scp, and a folder of a million entries"
+MB = 1_000_000
+SIZE = 1000 * MB
+ENTRIES = 1_000_000
+NGINX = """
+daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log; {user}
+events {{}}
+http {{
+  access_log off; sendfile on; client_max_body_size 0; client_body_temp_path {folder}/body;
+  server {{ listen 127.0.0.1:{port}; location / {{ root {folder}/files; dav_methods PUT; }} }}
+}}
+"""
+
+
+def run(options: Options) -> Iterator[Row]:
+    size = SIZE // 10 if options.quick else SIZE
+    with ExitStack() as held:
+        danlu = held.enter_context(Danlu(1))
+        danlu.env["XDG_STATE_HOME"] = str(danlu.folder / "state")
+        big = danlu.folder / "big"
+        with big.open("wb") as file:
+            for _ in range(size // MB):
+                file.write(os.urandom(MB))
+        client = held.enter_context(danlu.client())
+        client.upload(str(big), "big")
+        yield from _bytes(options, held, danlu, client, big, size)
+        yield from _commands(options, held, danlu, big, size)
+        helper = _helper(danlu)
+        yield Row(
+            "memory of a user's helper after all that, MB",
+            helper,
+            None,
+            None,
+            Goal("at most", 64, "MB"),
+        )
+        yield from _listing(options, danlu, client)
+
+
+# -- bytes ---------------------------------------------------------------------------------------
+
+
+def _bytes(
+    options: Options, held: ExitStack, danlu: Danlu, client: Client, big: Path, size: int
+) -> Iterator[Row]:
+    port = _nginx(danlu.folder, big, held)
+    head = client.wire.head("GET", "/danlu/v1/files/content?path=/userhome/big")
+    address = (client.wire.address.host, client.wire.address.port)
+    down: dict[str, Callable[[], float]] = {"danlu": lambda: _get(address, head, size)}
+    up: dict[str, Callable[[], float]] = {"danlu": lambda: _upload(client, big, size)}
+    if port is not None:
+        plain = b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n"
+        put = b"PUT /up HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
+        down["anchor"] = lambda: _get(("127.0.0.1", port), plain, size)
+        up["anchor"] = lambda: _put(("127.0.0.1", port), put, big, size)
+    for what, subjects, goal in (("download", down, 0.5), ("upload", up, 0.25)):
+        found = in_turns(options.times(5, 2), subjects)
+        anchor = median(found["anchor"]) if "anchor" in found else None
+        yield Row(
+            f"{what} of one large file, MB/s",
+            median(found["danlu"]),
+            anchor,
+            "nginx",
+            Goal("at least", goal, "x"),
+        )
+
+
+def _get(address: tuple[str, int], head: bytes, size: int) -> float:
+    begun = time.perf_counter()
+    buffer = bytearray(1 << 20)
+    with socket.create_connection(address) as link:
+        link.sendall(head)
+        first = link.recv(1 << 16)
+        at = len(first) - first.index(b"\r\n\r\n") - 4
+        assert b" 200 " in first[:20], first
+        while at < size:
+            got = link.recv_into(buffer)
+            assert got, "the connection ended"
+            at += got
+    return size / MB / (time.perf_counter() - begun)
+
+
+def _put(address: tuple[str, int], head: bytes, big: Path, size: int) -> float:
+    begun = time.perf_counter()
+    with socket.create_connection(address) as link, big.open("rb") as file:
+        link.sendall(head)
+        link.sendfile(file)
+        answer = link.recv(1 << 16)
+    assert answer.split()[1] in (b"201", b"204"), answer
+    return size / MB / (time.perf_counter() - begun)
+
+
+def _upload(client: Client, big: Path, size: int) -> float:
+    """One PATCH, sent as fast as the socket takes it: what is measured is the server."""
+    uploader = Uploader(client.wire)
+    uploader.begin(size, {"path": "/userhome/up", "conflict": "overwrite"})
+    headers = {
+        "Tus-Resumable": "1.0.0",
+        "Upload-Offset": "0",
+        "Content-Type": "application/offset+octet-stream",
+        "Content-Length": str(size),
+    }
+    head = client.wire.head("PATCH", uploader.location, headers)
+    return _put((client.wire.address.host, client.wire.address.port), head, big, size)
+
+
+def _nginx(folder: Path, big: Path, held: ExitStack) -> int | None:
+    program = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
+    if program is None:
+        note("there is no nginx to compare with; as root on Debian: apt-get install nginx-light")
+        return None
+    port, place = free_port(), folder / "nginx"
+    (place / "files").mkdir(parents=True)
+    os.link(big, place / "files/big")
+    user = "user root;" if os.geteuid() == 0 else ""
+    (place / "conf").write_text(NGINX.format(folder=place, port=port, user=user))
+    process = subprocess.Popen(
+        [program, "-c", str(place / "conf"), "-p", str(place), "-e", str(place / "error.log")]
+    )
+    held.callback(process.wait)
+    held.callback(process.terminate)
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return port
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+
+
+# -- commands ------------------------------------------------------------------------------------
+
+
+def _commands(
+    options: Options, held: ExitStack, danlu: Danlu, big: Path, size: int
+) -> Iterator[Row]:
+    key = danlu.folder / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    anchor = sshd(danlu.folder, key, held)
+    back = danlu.folder / "back"
+    many = danlu.folder / "many"
+    many.mkdir()
+    count = 1000 if options.quick else 10_000
+    for number in range(count):
+        (many / str(number)).write_bytes(b"x" * 1000)
+    cases: list[tuple[str, float, Callable[[], object], Callable[[], object]]] = [
+        (
+            "danlu cp up, one large file, MB/s",
+            size / MB,
+            lambda: danlu.command("cp", str(big), ":by-cp"),
+            lambda: anchor and anchor.copy(str(big), ":by-scp"),
+        ),
+        (
+            "danlu cp down, one large file, MB/s",
+            size / MB,
+            lambda: danlu.command("cp", ":big", str(back)),
+            lambda: anchor and anchor.copy(":by-scp", str(back)),
+        ),
+        (
+            "danlu cp -r up, small files per second",
+            count,
+            lambda: _many_up(danlu, many),
+            lambda: anchor and _scp_many(anchor, many, danlu.folder),
+        ),
+    ]
+    for what, amount, ours, theirs in cases:
+        subjects = {"danlu": timed(ours)} | ({"anchor": timed(theirs)} if anchor else {})
+        found = in_turns(options.times(3, 1), subjects)
+        other = amount / median(found["anchor"]) if anchor else None
+        yield Row(what, amount / median(found["danlu"]), other, "scp", Goal("at least", 1, "x"))
+
+
+def _many_up(danlu: Danlu, many: Path) -> None:
+    danlu.command("cp", "-r", str(many), ":many")
+    danlu.command("rm", "-r", "--forever", "--yes", "many")
+
+
+def _scp_many(anchor: object, many: Path, folder: Path) -> None:
+    from bench.doors_ssh import Place
+
+    assert isinstance(anchor, Place)
+    target = f"{anchor.user}@127.0.0.1:{anchor.folder}many-by-scp"
+    words = ["scp", "-q", "-r", *anchor.options, "-P", str(anchor.port), str(many), target]
+    subprocess.run(words, check=True)
+    shutil.rmtree(folder / "many-by-scp", ignore_errors=True)
+    place = Path(f"{anchor.folder}many-by-scp")
+    if place.is_absolute():
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _helper(danlu: Danlu) -> float | None:
+    for name in os.listdir("/proc"):
+        try:
+            words = Path(f"/proc/{name}/cmdline").read_bytes().split(b"\0")
+            status = Path(f"/proc/{name}/status").read_text()
+        except OSError:
+            continue
+        if b"danlu.files.helper" in words and f"PPid:\t{danlu.pid}\n" in status:
+            line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+            return int(line.split()[1]) / 1024
+    return None
+
+
+# -- a million entries ---------------------------------------------------------------------------
+
+
+def _listing(options: Options, danlu: Danlu, client: Client) -> Iterator[Row]:
+    count = ENTRIES // 10 if options.quick else ENTRIES
+    home = danlu.folder / "data/home/admin"
+    folder = home / "million"
+    folder.mkdir()
+    first = os.open(folder / "0", os.O_CREAT | os.O_WRONLY, 0o644)
+    os.close(first)
+    fd = os.open(folder, os.O_RDONLY)
+    for number in range(1, count):
+        if number % 30_000 == 0:  # a file has only so many names
+            os.close(os.open(f"{number}.first", os.O_CREAT | os.O_WRONLY, 0o644, dir_fd=fd))
+        source = f"{number // 30_000 * 30_000}.first" if number >= 30_000 else "0"
+        os.link(source, f"entry-{number}", src_dir_fd=fd, dst_dir_fd=fd)
+    os.close(fd)
+    owner = home.stat()
+    os.chown(folder, owner.st_uid, owner.st_gid)
+    time.sleep(1.1)
+    fresh = []
+    for _ in range(options.times(5, 3)):
+        os.utime(folder)  # a folder that has changed is read again
+        time.sleep(1.1)
+        begun = time.perf_counter()
+        page = client.files.list_folder("million", limit=200)
+        fresh.append(time.perf_counter() - begun)
+        assert page["total"] >= count and page["complete"]
+    kept = []
+    for offset in (200, 400, 600):
+        begun = time.perf_counter()
+        client.files.list_folder("million", offset=offset, limit=200)
+        kept.append(time.perf_counter() - begun)
+    yield Row(
+        f"first page of a folder of {count:,} entries, s",
+        median(fresh),
+        None,
+        None,
+        Goal("at most", 1, "s"),
+    )
+    yield Row("its next pages, s", median(kept), None, None, Goal("at most", 1, "s"))
