@@ -38,6 +38,7 @@ from danlu.api import (
     signup,
     sse,
     ssh_keys,
+    storage,
     volumes,
     waiting,
     websockets,
@@ -112,6 +113,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         bundles,
         datasets,
         disks,
+        storage,
         waiting,
     ):
         app.include_router(module.router, prefix=BASE, responses=_ERRORS)

@@ -133,7 +133,7 @@ async def _send(
 
 def _widen(pipe: asyncio.StreamWriter) -> None:
     """Fewer turns between the two processes for the same bytes."""
-    with contextlib.suppress(OSError, AttributeError, ValueError):
+    with contextlib.suppress(OSError, TypeError, ValueError):  # not every loop tells
         fcntl.fcntl(pipe.get_extra_info("pipe"), fcntl.F_SETPIPE_SZ, _PIPE)
 
 
