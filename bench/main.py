@@ -27,6 +27,7 @@ NAMES = (
     "doors",
     "registry",
     "files",
+    "carry",
     "guard",
 )
 

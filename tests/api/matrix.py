@@ -307,6 +307,20 @@ ROUTES: dict[str, Row] = {
     "POST /danlu/v1/volumes/{name}/measure": Row(
         "401 404 403 403 200 401 403", names={"name": "volume"}
     ),
+    # Storage of one's own: whoever asked sees the request, an admin decides.
+    "GET /danlu/v1/volume-requests": Row(SIGNED_IN),
+    "POST /danlu/v1/volume-requests": Row(
+        MAKES, {"address": "nas:/export"}, names={"name": "fresh"}
+    ),
+    "POST /danlu/v1/volume-requests/{id}/approve": Row(
+        "401 404 403 404 200 401 403", {"source": "/srv"}, names={"id": "storage"}
+    ),
+    "POST /danlu/v1/volume-requests/{id}/reject": Row(
+        "401 404 403 404 200 401 403", {"reason": "x"}, names={"id": "storage"}
+    ),
+    "DELETE /danlu/v1/volume-requests/{id}": Row(
+        "401 404 200 404 200 401 403", names={"id": "storage"}
+    ),
     # Disks: everybody sees what their own folders take; the rest is for admins.
     "GET /danlu/v1/disks": Row(SIGNED_IN),
     "POST /danlu/v1/disks/clean": Row(ADMIN_ONLY, {"dry_run": True}),

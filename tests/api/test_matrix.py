@@ -103,6 +103,7 @@ class AccessHarness:
             "volume": self._volume,
             "image": self._image,
             "bundle": self._bundle,
+            "storage": self._storage,
             "dataset": self._dataset,
             "nothing": lambda: "",
             "node": lambda: "n1",
@@ -224,6 +225,12 @@ class AccessHarness:
         order = {"name": name, "volume": "gdata", "folder": ""}
         self._acting().do("POST", "/datasets", order)
         return name
+
+    def _storage(self) -> str:
+        order = {"name": self.people_harness.name("s"), "address": "nas:/export"}
+        self._acting().do("POST", "/volume-requests", order)
+        listed = self._acting().do("GET", "/volume-requests")["requests"]
+        return str(listed[-1]["id"])
 
     def _bundle(self) -> str:
         packed = zlib.compress(json.dumps([["d", self.people_harness.name(), 0o755]]).encode())

@@ -179,3 +179,26 @@ def test_a_dataset_of_a_closed_volume_is_hidden_from_others(
     assert outsider.cli("run", "--dataset", "theirs", "--", "true").returncode == 2
     listed = outsider.cli("run", "--quiet", "-w", "-", "--", "ls", "/gdata")
     assert b"theirs" not in listed.stdout
+
+
+def test_storage_of_ones_own_is_asked_for_and_becomes_a_volume(
+    server: DanluServer, nas: Path
+) -> None:
+    member, other = Person(server), Person(server)
+    asked = json.loads(
+        member.cli("volume", "request", "scope", "nas.lab:/export/scope", "--json").stdout
+    )
+    assert asked["state"] == "open"
+    assert member.cli("volume", "approve", asked["id"], str(nas)).returncode == 4
+    assert asked["id"].encode() not in other.cli("volume", "requests").stdout
+    assert asked["id"].encode() in server.cli("volume", "requests").stdout
+    secret = member.cli("volume", "request", "leaky", "https://me:password@dav.lab/x")
+    assert secret.returncode == 2
+    assert b"password" in secret.stderr
+    done = server.cli("volume", "approve", asked["id"], str(nas))
+    assert done.returncode == 0, done.stderr
+    read = member.cli("run", "--quiet", "-w", "-", "--", "cat", "/mnt/scope/sets/words/train.txt")
+    assert read.stdout == b"one\ntwo\n"
+    assert b"scope" not in other.cli("volume", "list").stdout
+    assert server.cli("volume", "reject", asked["id"]).returncode == 5
+    server.cli("volume", "remove", "scope", "--yes")

@@ -48,9 +48,9 @@ def test_the_users_own_settings_win(server: DanluServer) -> None:
     mine = "https://mine.example.org/simple"
     write = (
         "mkdir -p $HOME/.config/pip && printf '[global]\\nindex-url = %s\\n' "
-        f"{mine} > $HOME/.config/pip/pip.conf; "
-        f"{sys.executable} -m pip download --no-deps --retries 0 --timeout 1 "
-        "-d /tmp nothing-of-that-name 2>&1 | head -1; rm $HOME/.config/pip/pip.conf"
+        f"{mine} > $HOME/.config/pip/pip.conf; {sys.executable} -m pip download --no-deps "
+        "--retries 0 --timeout 1 -d /tmp no-such-name 2>&1 | head -1; "
+        "rm $HOME/.config/pip/pip.conf"
     )
     assert f"Looking in indexes: {mine}" in run(server, "--", "sh", "-c", write)
     other = run(server, "-e", "XDG_CONFIG_DIRS=/nowhere", "--", "sh", "-c", ASK)

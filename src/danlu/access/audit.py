@@ -168,6 +168,16 @@ WORDS: dict[str, Text] = {
         "{actor} 删除了数据集 {thing} 的高速副本",
     ),
     "volume.measured": Text("{actor} measured the volume {thing}", "{actor} 测量了存储卷 {thing}"),
+    "storage.asked": Text(
+        "{actor} asked for the storage {thing} ({address})",
+        "{actor} 申请了存储 {thing}（{address}）",
+    ),
+    "storage.approved": Text(
+        "{actor} approved the storage {thing} of {owner}", "{actor} 批准了 {owner} 的存储 {thing}"
+    ),
+    "storage.rejected": Text(
+        "{actor} rejected the storage {thing} of {owner}", "{actor} 拒绝了 {owner} 的存储 {thing}"
+    ),
     "disk.filling": Text(
         "The disk of {thing} is {percent} % full", "{thing} 所在磁盘已用 {percent}%"
     ),

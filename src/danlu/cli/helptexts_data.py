@@ -52,6 +52,11 @@ DATA: dict[str, tuple[str, str]] = {
     "opt.dataset.node": ("copy it to this node only (repeatable)", "只复制到此节点；可重复"),
     "opt.dataset.reason": ("why it is rejected; its proposer sees it", "拒绝的原因，提议者可见"),
     "opt.dataset.wait": ("wait until it is counted or copied", "等待统计或复制完成"),
+    "opt.volume.kind": (
+        "of storage one asks for: nfs (default), s3, webdav, other",
+        "所申请存储的类型：nfs（默认）、s3、webdav、other",
+    ),
+    "opt.volume.reason": ("why a request is rejected", "拒绝申请的原因"),
     "cmd.disk": (
         "Show how full the disks are and who uses what; clean them",
         "查看磁盘用量和占用者；清理磁盘",

@@ -386,13 +386,16 @@ COMMANDS = (
             Option("node", "NODE", many=True),
             Option("all-nodes"),
             Option("tier", "WORD"),
+            Option("kind", "KIND", words="nfs s3 webdav other"),
+            Option("reason", "TEXT"),
             Option("note", "TEXT"),
             YES,
         ),
-        "[list] | show NAME | add NAME FOLDER | set NAME | remove NAME | measure NAME",
+        "[list] | show NAME | add NAME FOLDER | set NAME | remove NAME | measure NAME"
+        " | request NAME ADDRESS | requests | approve ID FOLDER | reject ID",
         0,
         3,
-        "list show add set remove measure",
+        "list show add set remove measure request requests approve reject",
         default="list",
     ),
     Command(

@@ -18,6 +18,7 @@ from danlu.sdk.async_registry import AsyncRegistry
 from danlu.sdk.async_scheduling import AsyncScheduling
 from danlu.sdk.async_wire import AsyncConnection, AsyncWire
 from danlu.sdk.calls import BASE, job_path
+from danlu.sdk.carrying import Carried
 from danlu.sdk.client import FINAL, SILENCE, WAIT_SLICE
 from danlu.sdk.errors import ApiError, Lost, Unreachable, api_error
 from danlu.sdk.fastjson import dumps
@@ -192,6 +193,21 @@ class AsyncClient(AsyncCalls):
     def people(self) -> AsyncPeople:
         """Accounts, groups, tokens, invitations, the audit log."""
         return AsyncPeople(self)
+
+    async def carry(
+        self, folder: str, *, progress: Callable[[str, int, int], None] | None = None
+    ) -> Carried:
+        """Brings a folder along, in a thread: reading files would stop everything else.
+
+        `run(..., bundle=(await client.carry(".")).id)` starts a job in a copy of it.
+        """
+        from danlu.sdk.client import Client
+
+        wire = self.wire.plain
+        client = Client(
+            wire.address.text, wire.token or "", timeout=wire.timeout, ca_file=wire.ca_file
+        )
+        return await asyncio.to_thread(client.carry, folder, progress=progress)
 
     @property
     def data(self) -> AsyncData:

@@ -97,6 +97,39 @@ class AsyncData:
         answer: model.Volume = as_json(await self._calls._ask("POST", path, b"{}", timeout=120))
         return answer
 
+    async def storage_requests(self) -> list[model.StorageRequest]:
+        """Yours; admins see all."""
+        answer: list[model.StorageRequest] = (await self._do("GET", "/volume-requests"))["requests"]
+        return answer
+
+    async def request_storage(
+        self, name: str, address: str, kind: str = "nfs", note: str = ""
+    ) -> model.StorageRequest:
+        """Asks an admin for storage of your own (nfs, s3, webdav, other) as a volume."""
+        order = {"name": name, "address": address, "kind": kind, "note": note}
+        answer: model.StorageRequest = await self._do("POST", "/volume-requests", order, False)
+        return answer
+
+    async def approve_storage(
+        self, id: str, source: str, path: str | None = None, read_only: bool = False
+    ) -> model.StorageRequest:
+        """`source`: where an admin mounted it; it becomes a volume of whoever asked."""
+        where = f"/volume-requests/{segment(id)}/approve"
+        order = {"source": source, "path": path, "read_only": read_only}
+        answer: model.StorageRequest = await self._do("POST", where, order, False)
+        return answer
+
+    async def reject_storage(self, id: str, reason: str = "") -> model.StorageRequest:
+        where = f"/volume-requests/{segment(id)}/reject"
+        answer: model.StorageRequest = await self._do("POST", where, {"reason": reason}, False)
+        return answer
+
+    async def withdraw_storage(self, id: str) -> model.StorageRequest:
+        """A volume that it became stays."""
+        path = f"/volume-requests/{segment(id)}"
+        answer: model.StorageRequest = await self._do("DELETE", path, None, False)
+        return answer
+
     async def disks(self) -> model.DiskReport:
         """What your folders take; for admins also how full every disk is, and what takes the
         room.

@@ -101,6 +101,41 @@ class Data:
         answer: model.Volume = as_json(self._calls._ask("POST", path, b"{}", timeout=120))
         return answer
 
+    # Storage of one's own
+
+    def storage_requests(self) -> list[model.StorageRequest]:
+        """Yours; admins see all."""
+        answer: list[model.StorageRequest] = self._do("GET", "/volume-requests")["requests"]
+        return answer
+
+    def request_storage(
+        self, name: str, address: str, kind: str = "nfs", note: str = ""
+    ) -> model.StorageRequest:
+        """Asks an admin for storage of your own (nfs, s3, webdav, other) as a volume."""
+        order = {"name": name, "address": address, "kind": kind, "note": note}
+        answer: model.StorageRequest = self._do("POST", "/volume-requests", order, False)
+        return answer
+
+    def approve_storage(
+        self, id: str, source: str, path: str | None = None, read_only: bool = False
+    ) -> model.StorageRequest:
+        """`source`: where an admin mounted it; it becomes a volume of whoever asked."""
+        where = f"/volume-requests/{segment(id)}/approve"
+        order = {"source": source, "path": path, "read_only": read_only}
+        answer: model.StorageRequest = self._do("POST", where, order, False)
+        return answer
+
+    def reject_storage(self, id: str, reason: str = "") -> model.StorageRequest:
+        where = f"/volume-requests/{segment(id)}/reject"
+        answer: model.StorageRequest = self._do("POST", where, {"reason": reason}, False)
+        return answer
+
+    def withdraw_storage(self, id: str) -> model.StorageRequest:
+        """A volume that it became stays."""
+        path = f"/volume-requests/{segment(id)}"
+        answer: model.StorageRequest = self._do("DELETE", path, None, False)
+        return answer
+
     # Disks
 
     def disks(self) -> model.DiskReport:

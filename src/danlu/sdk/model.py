@@ -766,6 +766,23 @@ class SshKeyList(TypedDict, total=False):
     keys: list[SshKey]
 
 
+class StorageRequest(TypedDict, total=False):
+    id: str
+    owner: str
+    name: str
+    kind: str
+    address: str
+    note: str
+    state: str
+    created_at: float
+    decided_by: str
+    reason: str
+
+
+class StorageRequestList(TypedDict, total=False):
+    requests: list[StorageRequest]
+
+
 class StreamEvent(TypedDict, total=False):
     """One message of the stream; which keys it has depends on its type."""
 

@@ -59,6 +59,7 @@ from danlu.services.scheduling import QueuesAndQuotas
 from danlu.services.secrets import Secrets
 from danlu.services.server import Server
 from danlu.services.sharing import Sharing
+from danlu.services.storage import StorageRequests
 from danlu.services.stream import Stream
 from danlu.services.submitting import Submitting
 from danlu.services.tasks import Tasks
@@ -103,6 +104,7 @@ class Services:
     bundles: Bundles
     datasets: DatasetCatalogue
     disks: Disks
+    storage: StorageRequests
     cluster: Cluster
     board: Board
     metrics: Metrics
@@ -130,6 +132,7 @@ def services(
     jobs = Jobs(controller, lookup, found, submitter, names)
     tasks, keys = Tasks(controller, found, gate), SshKeys(context.store)
     logins = Logins(controller, submitter)
+    volumes = _catalogue(context, controller.volumes_changed)
     doors = Doors(gate, accounts.sign_in, keys, _at_home(context), tasks, logins)
     environments = Environments(controller, lookup, found, jobs, submitter, names)
     registry = Registry(context.store, gate, accounts.sign_in)
@@ -163,12 +166,13 @@ def services(
         tensorboards=TensorBoards(controller, found, submitter, _event_files(context)),
         stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
         secrets=Secrets(context.store, context.settings.limits.secrets),
-        volumes=_catalogue(context, controller.volumes_changed),
+        volumes=volumes,
         registry=registry,
         files=_files(context),
         bundles=Bundles(context),
         datasets=DatasetCatalogue(controller),
         disks=Disks(controller),
+        storage=StorageRequests(context, volumes),
         cluster=cluster,
         board=Board(controller, names),
         metrics=Metrics(controller, found),

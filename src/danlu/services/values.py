@@ -21,6 +21,7 @@ from danlu.store.rows import (
     JobRow,
     RequestRow,
     SshKeyRow,
+    StorageRequestRow,
     TokenRow,
     VolumeRow,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "Search",
     "Shown",
     "SshKeyRow",
+    "StorageRequestRow",
     "StoreError",
     "TokenRow",
     "VolumeRow",

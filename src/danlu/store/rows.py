@@ -381,3 +381,20 @@ class SpeedRow:
     write: float | None
     detail: str
     measured_at: float
+
+
+@dataclass(slots=True)
+class StorageRequestRow:
+    """Storage of their own that somebody asked for as a volume."""
+
+    id: str
+    owner: str
+    name: str
+    kind: str  # nfs, s3, webdav, other
+    address: str
+    options: str  # of the volume it became, as JSON
+    note: str
+    state: str  # open, approved, rejected
+    created_at: float
+    decided_by: str
+    reason: str

@@ -6,6 +6,7 @@ import sys
 
 from danlu.cli import codes
 from danlu.cli.asking import make_sure
+from danlu.cli.commands.volume_requests import WORDS, volume_request
 from danlu.cli.failure import complain
 from danlu.cli.formats import moment, size
 from danlu.cli.options import UsageError, misused
@@ -26,6 +27,8 @@ _PAIRS = (("read-only", "writable"), ("everywhere", "on-request"))
 
 def volume(session: Session, args: Args) -> int:
     verb, *words = args.words
+    if WORDS.get(verb) == len(words):
+        return volume_request(session, args)
     if _WORDS.get(verb) != len(words):
         raise misused(args)
     client = session.client
