@@ -25,7 +25,11 @@ PAGES = {
     "all environments": ("src/environments/page.tsx",),
     "an environment, with a terminal": ("src/environments/one.tsx", "src/job/terminal.tsx"),
     "creating an environment": ("src/environments/new.tsx",),
-    "files, with a preview": ("src/files/page.tsx", "src/files/preview.tsx", "src/uploads/tray.tsx"),
+    "files, with a preview": (
+        "src/files/page.tsx",
+        "src/files/preview.tsx",
+        "src/uploads/tray.tsx",
+    ),
     "datasets": ("src/datasets/page.tsx",),
     "all images": ("src/images/page.tsx",),
     "an image": ("src/images/one.tsx",),
