@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
@@ -42,6 +43,10 @@ def digests(folder: Path) -> dict[str, str]:
 def digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def at_least(percent: int) -> re.Pattern[str]:
+    return re.compile("^(" + "|".join(str(each) for each in range(percent, 100)) + ")$")
 
 
 class FileCentre:
@@ -84,6 +89,11 @@ class FileCentre:
         self.page.locator(f"input[data-upload={kind}]").set_input_files(chosen)
 
     def sent(self, minutes: float = 2) -> None:
-        done = self.page.locator(".tray li[data-state=done]")
-        expect(done.first).to_be_visible(timeout=minutes * 60_000)
-        expect(self.page.locator(".tray li:not([data-state=done])")).to_have_count(0)
+        expect(self.page.locator(".tray li[data-state]").first).to_be_visible()
+        rest = self.page.locator(".tray li[data-state]:not([data-state=done])")
+        expect(rest).to_have_count(0, timeout=minutes * 60_000)
+
+    def begun(self, name: str, percent: int = 1) -> None:
+        """Waits until so much of an upload is there, and not all of it."""
+        bar = self.page.get_by_role("progressbar", name=name)
+        expect(bar).to_have_attribute("aria-valuenow", at_least(percent), timeout=120_000)

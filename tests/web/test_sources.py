@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import shutil
 import subprocess
@@ -67,9 +68,27 @@ def test_the_pages_agree_with_the_api_and_miss_no_text() -> None:
 
 
 def test_chinese_has_no_half_width_punctuation() -> None:
-    text = (SOURCES / "i18n" / "zh.ts").read_text()
-    wrong = re.findall(r"[\u4e00-\u9fff][,;:?!](?=[\s\"`\u4e00-\u9fff])", text)
+    texts = [path.read_text() for path in sorted((SOURCES / "i18n").glob("*zh.ts"))]
+    wrong = re.findall(r"[\u4e00-\u9fff][,;:?!](?=[\s\"`\u4e00-\u9fff])", "".join(texts))
+    assert len(texts) > 3
     assert wrong == []
+
+
+@pytest.mark.slow
+def test_the_parts_of_the_pages_do_what_they_promise() -> None:
+    """Archives, plans of uploads, addresses and very long lists, without a browser."""
+    if not (ROOT / "web" / "node_modules" / "vitest").is_dir() or not node_is_there():
+        missing("What the pages are built with", "make web")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    tested = subprocess.run(
+        ["npm", "test", "--silent"],
+        cwd=ROOT / "web",
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tested.returncode == 0, tested.stdout + tested.stderr
 
 
 def test_built_pages_carry_no_source_maps_or_absolute_paths() -> None:

@@ -198,7 +198,7 @@ function Own({ own }: { own: OwnUse[] }) {
       title: words.place,
       cell: (use) => (
         <>
-          {use.kind === "snapshots" ? use.name || words.kinds[use.kind] : <Link className="breakable" to={addressOf(use.path)}>{use.path}</Link>}{" "}
+          {use.kind === "bundles" ? use.name || words.kinds[use.kind] : <Link className="breakable" to={addressOf(use.path)}>{use.path}</Link>}{" "}
           <span className="note">{words.kinds[use.kind] ?? use.kind}</span>
         </>
       ),

@@ -1,4 +1,4 @@
-import { keepPreviousData, useQueries, useQuery, type QueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useQueries, useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { api, got, type Schemas } from "../api/client";
 
 export type Entry = Schemas["FileEntry"];
@@ -45,11 +45,18 @@ export function useFolder(view: View, numbers: number[]) {
   return { first, latest, entryAt: (at: number) => pages.get(Math.floor(at / PAGE))?.[at % PAGE] };
 }
 
+/** What a list has told need not be asked again. */
+export function useKnown() {
+  const queries = useQueryClient();
+  return (entry: Entry) => void queries.setQueryData(["files", "stat", entry.path], entry);
+}
+
 export function useStat(path: string, enabled: boolean) {
   return useQuery({
     queryKey: ["files", "stat", path],
     queryFn: () => got(api.GET("/danlu/v1/files/stat", { params: { query: { path } } })),
     enabled,
+    staleTime: 10_000,
   });
 }
 

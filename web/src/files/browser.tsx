@@ -10,7 +10,7 @@ import type { Picked } from "../uploads/plan";
 import { upload } from "../uploads/start";
 import { useActions } from "./actions";
 import { useTaken } from "./ask";
-import { changed, isFolder, PAGE, useFolder, useRoots, type Entry, type Root } from "./asks";
+import { changed, isFolder, PAGE, useFolder, useKnown, useRoots, type Entry, type Root } from "./asks";
 import { setClip, useClip } from "./clipboard";
 import { transfer } from "./dialogs";
 import { Grid, NOTHING, ROWS, type Act, type Chosen } from "./grid";
@@ -31,6 +31,7 @@ export function Browser({ path, file }: { path: string; file?: Entry }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const said = useProblem();
+  const knows = useKnown();
   const [address] = useSearchParams();
   const { view, change } = useView(path);
   const [numbers, setNumbers] = useState<number[]>([0]);
@@ -82,8 +83,10 @@ export function Browser({ path, file }: { path: string; file?: Entry }) {
   const actions = useActions({ path, entries, readOnly, root, roots: roots?.roots ?? [], days: roots?.bin_days ?? 0, ask, clear: () => choose(NOTHING), tell: setTold, preview: setShown });
   const act = (what: Act, entry: Entry | undefined) => {
     if (what === "open" && entry !== undefined) {
-      if (isFolder(entry)) void navigate(addressOf(entry.path));
-      else setShown(entry);
+      if (isFolder(entry)) {
+        knows(entry);
+        void navigate(addressOf(entry.path));
+      } else setShown(entry);
     } else if (what === "up") {
       if (root !== undefined && path !== root.path) void navigate(addressOf(parentOf(path)));
     } else if (what === "paste") {

@@ -4,7 +4,7 @@ import { useWords } from "../i18n";
 import { useFileWords } from "../i18n/files";
 import { clock } from "../ui/time";
 import { size } from "../ui/values";
-import { isFolder, type Entry } from "./asks";
+import { isFolder, useKnown, type Entry } from "./asks";
 import { Kind } from "./kind";
 import { addressOf, parentOf } from "./paths";
 import { ROW, scrollTo, windowOf } from "./window";
@@ -103,11 +103,12 @@ export function Grid(props: Props) {
       <div
         ref={box}
         className="file-rows"
-        role="grid"
+        // Without rows it is no grid to a screen reader.
+        role={total > 0 ? "grid" : "group"}
         tabIndex={0}
         aria-label={props.label}
-        aria-rowcount={total}
-        aria-multiselectable="true"
+        aria-rowcount={total > 0 ? total : undefined}
+        aria-multiselectable={total > 0 ? true : undefined}
         aria-describedby={`${id}-keys`}
         aria-activedescendant={chosen.active >= first && chosen.active < last ? `${id}-${chosen.active}` : undefined}
         onScroll={(event) => setScrolled(event.currentTarget.scrollTop)}
@@ -119,7 +120,7 @@ export function Grid(props: Props) {
           props.menu({ x: event.clientX, y: event.clientY });
         }}
       >
-        <div role="rowgroup" className="tall" style={{ height }}>{rows}</div>
+        <div role={total > 0 ? "rowgroup" : undefined} className="tall" style={{ height }}>{rows}</div>
         {props.children}
       </div>
       <p id={`${id}-keys`} className="hidden-text">{words.keys}</p>
@@ -159,6 +160,7 @@ function Head({ sort, sortBy, places }: Props) {
 
 function Row({ at, id, top, total, ...props }: Props & { at: number; id: string; top: number }) {
   const { entryAt, chosen, choose } = props;
+  const knows = useKnown();
   const words = useFileWords();
   const { time } = useWords();
   const [over, setOver] = useState(false);
@@ -181,7 +183,10 @@ function Row({ at, id, top, total, ...props }: Props & { at: number; id: string;
   const name = (event: MouseEvent) => {
     // A folder opens as a link does; of a file there is something to see beside the list.
     if (event.shiftKey || event.ctrlKey || event.metaKey || !folder) event.preventDefault();
-    else event.stopPropagation();
+    else {
+      event.stopPropagation();
+      knows(entry);
+    }
   };
   const dragOver = (event: DragEvent) => {
     if (!folder || (on && event.dataTransfer.types.includes(ROWS))) return;

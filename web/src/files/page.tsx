@@ -75,6 +75,7 @@ function At({ path }: { path: string }) {
       </div>
     );
   }
-  if (asked.data !== undefined && !isRoot && !isFolder(asked.data)) return <Browser path={parentOf(path)} file={asked.data} />;
-  return <Browser path={path} />;
+  if (asked.data === undefined && !isRoot) return <div className="card files-card" aria-busy="true" />;
+  if (asked.data !== undefined && !isRoot && !isFolder(asked.data)) return <Browser key="file" path={parentOf(path)} file={asked.data} />;
+  return <Browser key="folder" path={path} />;
 }

@@ -164,11 +164,13 @@ export class Queue {
   async cancel(id: number): Promise<void> {
     const batch = this.find(id);
     if (batch === undefined) return;
-    this.batches = this.batches.filter((other) => other !== batch);
+    batch.state = "paused";
     this.halt(batch);
-    this.show();
+    batch.todo = [];
     const urls = await urlsOf(batch.key);
+    // Before it leaves the list: what is neither shown nor forgotten would count as interrupted.
     await forget(batch.key);
+    this.clear(id);
     await Promise.all(urls.map(withdraw));
     this.ended(batch);
   }
