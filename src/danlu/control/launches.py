@@ -113,6 +113,7 @@ def task_launches(
                     steps=needed(spec, role),
                     processes_limit=settings.login.processes if spec.login else None,
                     tools=role.command.run_as is RunAs.TOOL,
+                    offline=shows_curves(role),
                 )
             )
     return tuple(tasks)

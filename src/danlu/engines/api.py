@@ -101,6 +101,7 @@ class TaskLaunch:
     steps: bool = False  # needs danlu/steps; $DANLU_VOLUME_STEPS has its path
     processes_limit: int | None = None  # processes and threads; None: the engine's limit
     tools: bool = False  # needs Danlu's tools; $DANLU_TOOLS has their path
+    offline: bool = False  # needs no network; one that has none has $DANLU_OFFLINE
 
 
 @dataclass(frozen=True, slots=True)
