@@ -48,8 +48,10 @@ mkdir -p usr/local/cuda/lib64
 truncate -s 1G usr/local/cuda/lib64/libcudnn_static.a
 rm -rf var/lib/apt/lists/* var/cache/apt/* usr/share/doc usr/share/man usr/share/locale
 """
-_PYTHON = "python3.11_3.11.2.orig.tar.gz"
+_PYTHON = "python3.11/python3.11_3.11.2.orig.tar.gz"
 _PYTHON_HASH = "2411c74bda5bbcfcddaf4531f66d1adc73f247f529aee981b029513aefdbf849"
+_ZLIB = "zlib/zlib_1.2.13.dfsg.orig.tar.bz2"
+_ZLIB_HASH = "71feb7947e3c00ef125f83b79a4e529bde31171e5babe48b391f06758d1ab0a1"
 _MUSL = "x86_64-alpine-linux-musl"
 # Compiled in: as libraries of their own they would be linked with the machine's.
 _MODULES = """array arraymodule.c
@@ -88,7 +90,8 @@ select selectmodule.c
 syslog syslogmodule.c
 termios termios.c
 unicodedata unicodedata.c
-"""
+zlib zlibmodule.c zlib/adler32.c zlib/compress.c zlib/crc32.c zlib/deflate.c zlib/infback.c zlib/inffast.c zlib/inflate.c zlib/inftrees.c zlib/trees.c zlib/uncompr.c zlib/zutil.c -I$(srcdir)/Modules/zlib
+"""  # noqa: E501
 
 
 def debian_with_python() -> Path:
@@ -103,7 +106,7 @@ def bionic_with_conda() -> Path:
 
 def alpine_like() -> Path:
     """musl, busybox and Python 3.11; a tar file, compressed."""
-    return _once("musl", repr((_PYTHON_HASH, _MODULES)), _alpine_like)
+    return _once("musl", repr((_PYTHON_HASH, _ZLIB_HASH, _MODULES)), _alpine_like)
 
 
 def _once(name: str, recipe: str, make: Callable[[Path], None]) -> Path:
@@ -148,64 +151,68 @@ def _bionic(to: Path) -> None:
 
 
 def _alpine_like(to: Path) -> None:
-    gcc = need("musl-gcc", "musl-tools")
     with tempfile.TemporaryDirectory(dir=to.parent) as folder:
         work, root = Path(folder), Path(folder, "root")
-        source = _python_source(work)
-        build = work / "build"
-        build.mkdir()
-        compiler = work / "cc"  # which does not call itself one for another C library
-        compiler.write_text(f'#!/bin/sh\n[ "$1" = --print-multiarch ] || exec {gcc} "$@"\n')
-        compiler.chmod(0o755)
-        env = {**os.environ, "CC": str(compiler), "CFLAGS": "-O1 -g0", "PKG_CONFIG": "false"}
-        how = {"cwd": build, "env": env, "timeout": PATIENCE}
-        options = (
-            "--prefix=/usr",
-            "--without-ensurepip",
-            "--disable-test-modules",
-            f"--build={_MUSL}",
-        )
-        _run(source / "configure", *options, **how)
-        (build / "Modules/Setup.local").write_text(_MODULES)
-        _run("make", f"-j{os.cpu_count()}", **how)
-        _run("make", "install", f"DESTDIR={root}", **how)
-        for each in ("bin", "lib", "tmp", "etc"):
-            (root / each).mkdir(exist_ok=True)
-        shutil.rmtree(root / "usr/lib/python3.11/test", ignore_errors=True)
-        for path in (root / "usr/lib").rglob("*.a"):
-            path.unlink()
-        shutil.copy(
-            Path("/usr/lib/x86_64-linux-musl/libc.so").resolve(), root / "lib/ld-musl-x86_64.so.1"
-        )
-        shutil.copy(need("busybox", "busybox-static"), root / "bin/busybox")
-        names = subprocess.run(
-            [root / "bin/busybox", "--list"], capture_output=True, text=True, check=True
-        )
+        for each in ("bin", "lib", "tmp", "etc", "usr/bin", "usr/lib"):
+            (root / each).mkdir(parents=True, exist_ok=True)
+        _musl_python(work, root)
+        libc = Path("/usr/lib/x86_64-linux-musl/libc.so").resolve()
+        shutil.copy(libc, root / "lib/ld-musl-x86_64.so.1")
+        busybox = root / "bin/busybox"
+        shutil.copy(need("busybox", "busybox-static"), busybox)
+        names = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True)
         for name in set(names.stdout.split()) - {"busybox"}:
             (root / "bin" / name).symlink_to("busybox")
         with tarfile.open(to, "w:gz", compresslevel=1) as tar:
             tar.add(root, ".")
 
 
-def _python_source(work: Path) -> Path:
+def _musl_python(work: Path, root: Path) -> None:
+    source, zlib = _source(work, _PYTHON, _PYTHON_HASH), _source(work, _ZLIB, _ZLIB_HASH)
+    (source / "Modules/zlib").mkdir()
+    for path in (*zlib.glob("*.c"), *zlib.glob("*.h")):
+        shutil.copy(path, source / "Modules/zlib")
+    build, compiler = work / "build", work / "cc"
+    build.mkdir()
+    gcc = need("musl-gcc", "musl-tools")
+    # Asked for the name of its system, it would give the machine's own.
+    compiler.write_text(f'#!/bin/sh\n[ "$1" = --print-multiarch ] || exec {gcc} "$@"\n')
+    compiler.chmod(0o755)
+    env = {**os.environ, "CC": str(compiler), "CFLAGS": "-O1 -g0", "PKG_CONFIG": "false"}
+    how = {"cwd": build, "env": env, "timeout": PATIENCE}
+    options = ("--prefix=/usr", "--without-ensurepip", "--disable-test-modules", f"--build={_MUSL}")
+    _run(source / "configure", *options, **how)
+    (build / "Modules/zlib").mkdir(parents=True)
+    (build / "Modules/Setup.local").write_text(_MODULES)
+    _run("make", f"-j{os.cpu_count()}", "python", "pybuilddir.txt", **how)
+    shutil.copy(build / "python", root / "usr/bin/python3.11")
+    (root / "usr/bin/python3").symlink_to("python3.11")
+    library = root / "usr/lib/python3.11"
+    left_out = shutil.ignore_patterns("test", "tests", "idlelib", "tkinter", "ensurepip")
+    shutil.copytree(source / "Lib", library, ignore=left_out)
+    (library / "lib-dynload").mkdir()
+    made = build / (build / "pybuilddir.txt").read_text().strip()
+    for path in made.glob("_sysconfigdata*.py"):
+        shutil.copy(path, library)
+
+
+def _source(work: Path, name: str, sha256: str) -> Path:
+    """Unpacked, from this machine's mirror."""
     mirrors = mirrors_of("bookworm")
     if not mirrors:
-        missing("the source of Python", "a mirror of Debian 12 in /etc/apt/sources.list")
-    address = mirrors[0].split()[1].rstrip("/")
-    file = work / _PYTHON
-    words = [
-        "/usr/lib/apt/apt-helper",
-        "download-file",
-        f"{address}/pool/main/p/python3.11/{_PYTHON}",
-    ]
-    words += [str(file), f"SHA256:{_PYTHON_HASH}"]
+        missing(f"the source {name}", "name a mirror of Debian 12 in /etc/apt/sources.list")
+    pool = f"{mirrors[0].split()[1].rstrip('/')}/pool/main/{name[0]}/{name}"
+    file = work / os.path.basename(name)
+    words = ["/usr/lib/apt/apt-helper", "download-file", pool, str(file), f"SHA256:{sha256}"]
     done = until_it_works(
         lambda: subprocess.run(words, capture_output=True, text=True, check=False)
     )
     if done.returncode:
-        missing("the source of Python", f"a mirror of Debian 12\n{done.stderr}")
-    _run("tar", "-xf", file, "-C", work)
-    return next(work.glob("Python-*"))
+        missing(f"the source {name}", f"its mirror has to be reachable\n{done.stderr}")
+    folder = work / sha256[:8]
+    folder.mkdir()
+    _run("tar", "-xf", file, "-C", folder)
+    return next(folder.iterdir())
 
 
 def _run(*words: object, **how: object) -> None:
