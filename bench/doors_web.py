@@ -79,7 +79,7 @@ def _measured(danlu: Danlu, options: Options) -> tuple[Found, Found]:
             time.sleep(0.02)
         _Browser(port, "")._connected().close()
         door = client.open_door(job["id"], port=port)
-        cookie = _entered(door["port"], door["path"])
+        cookie = entered(door["port"], door["path"])
         count, size = (1000, SIZE // 8) if options.quick else (3000, SIZE)
         through, direct = _Browser(door["port"], cookie), _Browser(port, "")
         rates = in_turns(
@@ -137,7 +137,7 @@ class _Browser:
             got += piece
 
 
-def _entered(port: int, path: str) -> str:
+def entered(port: int, path: str) -> str:
     link = http.client.HTTPConnection("127.0.0.1", port)
     link.request("GET", urlsplit(path).path + "?" + urlsplit(path).query)
     answer = link.getresponse()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import urllib.error
 from collections.abc import Iterator
@@ -122,12 +123,20 @@ def test_several_folders_are_shown_side_by_side(alice: Client, events: Path) -> 
 def test_a_job_says_where_its_curves_are(
     alice: Client, bob: Client, site: WebServer, events: Path
 ) -> None:
-    before = trained(alice, events, "mkdir -p proj && echo hello", workdir="/userhome")
+    other = trained(alice, events, "mkdir -p proj && echo hello", workdir="/userhome")
     job = trained(alice, events, workdir="/userhome/proj")
     found = alice.call("GET", f"/jobs/{job['id']}/tensorboard")
     assert found == {"folders": ["/userhome/proj/runs"], "job": None}
-    # Files that another job has written are not its own.
-    assert alice.call("GET", f"/jobs/{before['id']}/tensorboard")["folders"] == []
+    # Files of another time are not its own.
+    for file in (site.data / "home" / "alice").rglob("*tfevents*"):
+        os.utime(file, (job["ended_at"], job["ended_at"] + 60 * ("proj" not in str(file))))
+    assert alice.call("GET", f"/jobs/{job['id']}/tensorboard") == found
+    later = site.data / "home" / "alice" / "proj" / "runs" / "first"
+    for file in later.iterdir():
+        os.utime(file, (1, job["ended_at"] + 60))
+    assert alice.call("GET", f"/jobs/{other['id']}/tensorboard")["folders"] == []
+    for file in later.iterdir():
+        os.utime(file, (1, job["ended_at"]))
     shown = json.loads(told(alice, "--job", job["ref"], "--json"))
     assert shown["folders"] == ["/userhome/proj/runs"]
     assert runs_shown(shown["door"]["url"]) == {"first"}
@@ -166,7 +175,8 @@ def test_mistakes_are_told(alice: Client, words: tuple[str, ...], says: str) -> 
 
 
 def test_a_job_without_event_files_says_what_to_do(alice: Client, events: Path) -> None:
-    job = trained(alice, events, "true", name="dull", workdir="/userhome")
+    trained(alice, events, "mkdir -p dull", workdir="/userhome")
+    job = trained(alice, events, "true", name="dull", workdir="/userhome/dull")
     assert "has written no event files" in told(alice, "--job", job["ref"], code=2)
     assert "没有写入事件文件" in told(alice, "--job", job["ref"], "--lang", "zh", code=2)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import websockets
+from websockets.typing import Origin
 
 from danlu.engines.api import Duplex, Endpoint, Reach, TaskRef
 
@@ -83,6 +84,9 @@ class Lab:
             transport=transport, base_url="http://localhost", timeout=PATIENCE
         )
 
+    def _link(self, path: str) -> Any:
+        return websockets.unix_connect(self._socket, f"ws://localhost{path}", open_timeout=PATIENCE)
+
     async def kernels(self) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = (await self.http.get("/api/kernelspecs")).json()
         return found
@@ -100,10 +104,28 @@ class Lab:
             "/api/kernels", json={"name": kernel}, headers={"X-XSRFToken": token}
         )
         assert started.status_code == 201, started.text
-        path = f"ws://localhost/api/kernels/{started.json()['id']}/channels"
-        opening = websockets.unix_connect(self._socket, path, open_timeout=PATIENCE)
+        opening = self._link(f"/api/kernels/{started.json()['id']}/channels")
         async with asyncio.timeout(PATIENCE), opening as link:
             return await _executed(link, code)
+
+
+class LabBehind(Lab):
+    """The same through a web door, as a browser that is signed in there."""
+
+    def __init__(self, origin: str, cookies: dict[str, str]) -> None:
+        self._origin = origin
+        self.http = httpx.AsyncClient(
+            base_url=origin, cookies=cookies, headers={"Origin": origin}, timeout=PATIENCE
+        )
+
+    def _link(self, path: str) -> Any:
+        cookie = "; ".join(f"{name}={value}" for name, value in self.http.cookies.items())
+        return websockets.connect(
+            f"{self._origin.replace('http', 'ws', 1)}{path}",
+            additional_headers={"Cookie": cookie},
+            origin=Origin(self._origin),
+            open_timeout=PATIENCE,
+        )
 
 
 async def _executed(link: Any, code: str) -> str:

@@ -36,7 +36,7 @@ def debian(to: Path, *packages: str) -> Path:
     """Its files as a tar file, with these packages."""
     program = need("mmdebstrap")
     suite = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
-    mirrors = _mirrors(suite)
+    mirrors = mirrors_of(suite)
     if not mirrors:
         missing("a mirror of this machine's Debian", "name it in /etc/apt/sources.list")
     apt, pip = to.with_suffix(".apt"), to.with_suffix(".pip")
@@ -56,7 +56,7 @@ def debian(to: Path, *packages: str) -> Path:
 
     def build() -> subprocess.CompletedProcess[str]:
         to.unlink(missing_ok=True)
-        with _in_memory() as folder:
+        with in_memory() as folder:
             env = {**os.environ, "TMPDIR": folder}
             return subprocess.run(
                 words, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False
@@ -69,7 +69,7 @@ def debian(to: Path, *packages: str) -> Path:
 
 
 @contextlib.contextmanager
-def _in_memory() -> Iterator[str]:
+def in_memory() -> Iterator[str]:
     """A folder in which thousands of small files do not wait for the disk."""
     with tempfile.TemporaryDirectory(prefix="danlu-debian-") as folder:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", folder], check=True)
@@ -79,7 +79,7 @@ def _in_memory() -> Iterator[str]:
             subprocess.run(["umount", "-l", folder], check=True)
 
 
-def _mirrors(suite: str) -> list[str]:
+def mirrors_of(suite: str) -> list[str]:
     form = "deb $(REPO_URI) $(RELEASE) $(COMPONENT)"
     lines = _said("apt-get", "indextargets", "--format", form, "Created-By: Packages")
     return [line for line in lines if line.split()[2] == suite]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,10 +46,17 @@ def give(data: Path, *made: Path) -> None:
             (folder / path.name).symlink_to(path)
 
 
-def _once(place: Path, make: Callable[[], object]) -> Path:
+@contextlib.contextmanager
+def alone(place: Path) -> Iterator[None]:
+    """Of several processes that want to make something, one at a time."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with open(place.parent / f".{place.name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _once(place: Path, make: Callable[[], object]) -> Path:
+    with alone(place):
         if read_mark(place) is None:
             try:
                 make()

@@ -70,6 +70,7 @@ LATER = {
     "bundles": "bundles",
     "datasets": "datasets",
     "disks": "disks",
+    "storage": "storage",
     "backup": "backup",
     "secrets": "secrets",
     "volumes": "volumes",

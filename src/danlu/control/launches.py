@@ -172,6 +172,7 @@ def task_launches(
                     processes_limit=settings.login.processes if spec.login else None,
                     tools=role.command.run_as is RunAs.TOOL,
                     hold=spec.build,
+                    offline=shows_curves(role),
                 )
             )
     return tuple(tasks)

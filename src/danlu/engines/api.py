@@ -115,6 +115,7 @@ class TaskLaunch:
     processes_limit: int | None = None  # processes and threads; None: the engine's limit
     tools: bool = False  # needs Danlu's tools; $DANLU_TOOLS has their path
     hold: bool = False  # its container stays when it ends, as after SaveImage.hold_files
+    offline: bool = False  # needs no network; one that has none has $DANLU_OFFLINE
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,12 +89,12 @@ class EventFiles:
             done.exception()
 
     def _is_there(self, view: View, folder: str) -> bool:
-        with _seen_as(view.person), self._opened(view, folder) as found:
+        with contextlib.suppress(OSError), self._opened(view, folder) as found:
             return found is not None
         return False
 
     def _written(self, view: View, folder: str, since: float, until: float | None) -> list[str]:
-        with _seen_as(view.person), self._opened(view, folder) as found:
+        with contextlib.suppress(OSError), self._opened(view, folder) as found:
             if found is None:
                 return []
             parts = _search(found, since, until)
@@ -106,40 +106,33 @@ class EventFiles:
 
     @contextlib.contextmanager
     def _opened(self, view: View, folder: str) -> Iterator[int | None]:
-        """By descriptors: what somebody makes a link meanwhile is not followed. Raises OSError."""
-        path = self._on_disk(view, folder)
-        if path is None:
-            yield None
-            return
-        root = os.open("/", _PASS)
-        try:
-            fd = _open(root, path)
-        finally:
-            os.close(root)
-        try:
-            yield fd
-        finally:
-            os.close(fd)
+        """As the person, by descriptors: what somebody makes a link meanwhile is not followed.
 
-    def _on_disk(self, view: View, folder: str) -> str | None:
-        """Where it is on this machine. None: tasks do not see it."""
+        None: tasks do not see it. Raises OSError.
+        """
         path = lead(os.path.normpath(folder), view.volumes)
         target = max((t for t in view.volumes if below(path, t)), key=len, default=None)
-        if target is not None:
-            return view.volumes[target] + path[len(target) :]
-        if not view.machine:
-            return None
+        if target is None and not view.machine:
+            yield None
+            return
+        # The way to a volume may be closed to people, who get there by its mount only.
+        root = os.open("/" if target is None else view.volumes[target], _PASS)
+        try:
+            with as_person(view.person):
+                inside = self._real(view, path) if target is None else path[len(target) :]
+                fd = None if inside is None else _open(root, inside)
+                try:
+                    yield fd
+                finally:
+                    if fd is not None:
+                        os.close(fd)
+        finally:
+            os.close(root)
+
+    def _real(self, view: View, path: str) -> str | None:
+        """A path of the machine without its links; None: tasks do not see it."""
         real = os.path.realpath(path)
-        sources = view.volumes.values()
-        own = any(below(real, source) for source in sources)
-        return real if own or not self._volumes.is_hidden(real, view.volumes) else None
-
-
-@contextlib.contextmanager
-def _seen_as(person: Person) -> Iterator[None]:
-    """What cannot be read holds nothing."""
-    with contextlib.suppress(OSError), as_person(person):
-        yield
+        return None if self._volumes.is_hidden(real, view.volumes) else real
 
 
 def _open(root: int, path: str) -> int:

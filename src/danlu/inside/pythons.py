@@ -47,13 +47,16 @@ _DULL = ("venv", ".venv", "env")
 _MOST = 100
 _PATIENCE = 10.0  # seconds that a Python has to tell its version
 
+# Which C library it has: those for musl do not know this word, whatever older ones call themselves.
 _ASK = (
-    "import sys, json, sysconfig\n"
+    "import os, sys, json\n"
     "try:\n"
     " from importlib.util import find_spec\n"
     " own = find_spec('ipykernel') is not None\n"
     "except Exception: own = False\n"
-    "print(json.dumps([sys.version_info[:2], sysconfig.get_config_var('SOABI') or '', own]))"
+    "try: libc = 'gnu' if os.confstr('CS_GNU_LIBC_VERSION') else 'musl'\n"
+    "except (ValueError, OSError): libc = 'musl'\n"
+    "print(json.dumps([sys.version_info[:2], libc, own]))"
 )
 
 
@@ -97,10 +100,9 @@ class Pythons:
                 timeout=_PATIENCE,
                 check=True,
             )
-            version, abi, own = json.loads(done.stdout.splitlines()[-1])
+            version, libc, own = json.loads(done.stdout.splitlines()[-1])
         except (OSError, ValueError, IndexError, subprocess.SubprocessError):
             return None
-        libc = "musl" if "musl" in abi else "gnu"
         folder = f"{self._tools}/kernels/cp{version[0]}{version[1]}-{libc}"
         if not own and not os.path.isdir(folder):
             return None

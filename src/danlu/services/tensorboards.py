@@ -29,7 +29,7 @@ from danlu.store.rows import JobRow
 NAME = "tensorboard"
 UNUSED = "1h"
 _HOME = "/userhome"
-_LATER = 60.0  # seconds after its end in which a job's last event file may have been written
+_ABOUT = 2.0  # seconds by which the clocks of disks and of the server's notes may differ
 _ASKS: Mapping[str, Any] = {"cpus": 1, "memory": "2G", "idle_limit": UNUSED}
 KEYS = ("cpus", "memory", "queue", "group", "time_limit", "idle_limit")
 """Keys of a job file that can be given for it."""
@@ -136,9 +136,9 @@ class TensorBoards:
         if row.started_at is None or role.command.run_as is RunAs.TOOL:
             return []
         folder = _plain(os.path.join(_HOME, role.workdir or ""))
-        until = None if row.ended_at is None else row.ended_at + _LATER
+        until = None if row.ended_at is None else row.ended_at + _ABOUT
         view = await self._events.view(row.owner, role)
-        return await self._events.written(view, folder, row.started_at, until)
+        return await self._events.written(view, folder, row.started_at - _ABOUT, until)
 
     async def _mounts(self, owner: str, folders: Sequence[str]) -> tuple[Mount, ...]:
         """The volumes that hold these folders and that tasks see only if they ask for them."""

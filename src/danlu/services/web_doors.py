@@ -23,6 +23,7 @@ from danlu.engines.api import Reachable, TaskRef
 from danlu.engines.supervisor import CONTROL
 from danlu.services.doors import Doors
 from danlu.services.tasks import Tasks
+from danlu.spec.job import RunAs
 from danlu.spec.text import Text
 from danlu.store import door_tokens
 from danlu.store.rows import DoorTokenRow
@@ -70,7 +71,7 @@ class WebWay:
     job_id: str
     task: TaskRef
     reach: Mapping[str, str]
-    control: str
+    control: str  # the socket that starts tools; empty: it has none
 
 
 class WebDoors:
@@ -154,7 +155,12 @@ class WebDoors:
         job, place, engine = await self._tasks.find(asks, row.job_id, row.task)
         if not isinstance(engine, Reachable):
             raise _not_signed_in()
-        return WebWay(asks, job.owner, job.id, place, engine.reach_settings(), CONTROL)
+        control = CONTROL if self._has_tools(job.id) else ""
+        return WebWay(asks, job.owner, job.id, place, engine.reach_settings(), control)
+
+    def _has_tools(self, job_id: str) -> bool:
+        job = self._context.jobs.get(job_id)
+        return job is not None and job.spec.roles[0].command.run_as is RunAs.TOOL
 
     def present(self, job_id: str) -> Callable[[], None]:
         """Somebody is at a door; returns what to call when they have left."""

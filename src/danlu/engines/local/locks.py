@@ -18,6 +18,7 @@ _FOLDERS = (_PACKAGE / "locks", _PACKAGE.parent.parent / "requirements")
 TOOLS, KERNELS, BUILDERS, NODE = "tools.txt", "kernels.txt", "builders.txt", "node.txt"
 EDITOR = "code-server.txt"
 _VERSION = 1  # of what is done with them
+_TREE = 2  # likewise, for the tree only
 PYTHONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 """Versions of Python that become kernels without having ipykernel."""
 
@@ -34,7 +35,7 @@ def venv_hash() -> str:
 
 @functools.cache
 def tree_hash() -> str:
-    return _hash((TOOLS, KERNELS, BUILDERS, NODE, EDITOR), "tree")
+    return _hash((TOOLS, KERNELS, BUILDERS, NODE, EDITOR), f"tree {_TREE}")
 
 
 def _hash(names: tuple[str, ...], more: str) -> str:

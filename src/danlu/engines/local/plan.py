@@ -182,6 +182,7 @@ def _task(
         ],
         "log_cap": cap,
         "drop": boxed or os.geteuid() == 0,
+        "offline": task.offline,
         **_identity(identity),
     }
 

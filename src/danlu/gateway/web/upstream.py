@@ -14,6 +14,7 @@ from danlu.wire import Rejected
 TOOLS = ("lab", "code", "tensorboard")
 PORT = "port "  # before the number of a door to a port
 _START_PATIENCE = 60.0
+_LOOK = 0.1  # seconds, for a supervisor that has just been started itself
 _LONGEST_SENTENCE = 2000
 
 
@@ -23,7 +24,7 @@ class Way:
 
     reach: Reach
     task: TaskRef
-    control: str  # the socket that starts tools
+    control: str  # the socket that starts tools; empty: it has none
 
     @property
     def key(self) -> tuple[str, int]:
@@ -122,23 +123,31 @@ class Tools:
 
 async def _start(way: Way, target: str) -> str:
     """Asks the supervisor in the task. Raises Rejected."""
-    try:
-        async with asyncio.timeout(_START_PATIENCE):
-            duplex = await way.reach.connect(way.task, Endpoint(path=way.control))
-            answer = await ask(duplex, {"start": target})
-    except Refused as no:
+    if not way.control:
         raise Rejected(
             Text(
                 f"This job has no {target}: only development environments start it",
                 f"该任务没有 {target}：只有开发环境会启动它",
             ),
             "no_tool",
-        ) from no
+        )
+    try:
+        async with asyncio.timeout(_START_PATIENCE):
+            answer = await ask(await _supervisor(way), {"start": target})
     except (OSError, ValueError) as error:
         raise _does_not_answer(target) from error
     if not isinstance(answer, dict) or not isinstance(answer.get("socket"), str):
         raise _refusal(target, answer)
     return str(answer["socket"])
+
+
+async def _supervisor(way: Way) -> Duplex:
+    """The task's first program may have begun a moment ago, and not listen yet."""
+    while True:
+        try:
+            return await way.reach.connect(way.task, Endpoint(path=way.control))
+        except Refused:
+            await asyncio.sleep(_LOOK)
 
 
 def _refusal(target: str, answer: object) -> Rejected:

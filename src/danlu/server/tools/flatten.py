@@ -22,7 +22,11 @@ LOADER = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}.
 _FOLDERS = (f"usr/lib/{_MACHINE}-linux-gnu", f"lib/{_MACHINE}-linux-gnu", "lib64", "lib", "usr/lib")
 _PROGRAMS = ("bash", "less", "rsync", "scp", "ssh", "ssh-add", "ssh-agent", "ssh-keygen")
 _HIDDEN = {"git": "usr/bin/git", "curl": "usr/bin/curl"}  # started by wrappers
-_OPENED_LATER = ("libstdc++.so.6", "libgcc_s.so.1", "libpthread.so.0", "libdl.so.2", "librt.so.1")
+# Needed by packages that come compiled, VS Code's terminals among them.
+_OPENED_LATER = (
+    *("libstdc++.so.6", "libgcc_s.so.1", "libpthread.so.0", "libdl.so.2", "librt.so.1"),
+    "libutil.so.1",
+)
 _NOT_PATCHED = ("libc.so.6", LOADER)
 _LOCALES, _OUR_LOCALES = b"/usr/lib/locale", f"{AT}/locl".encode()  # of the same length
 _TERMINALS = (

@@ -153,9 +153,9 @@ class _Job:
             draft.note(
                 ("gpuType",),
                 Text(
-                    "debug: any GPU is used, and the job can be entered while it runs: danlu exec "
-                    "JOB -- bash",
-                    "debug：任意型号的卡；运行时可以进入任务：danlu exec 任务 -- bash",
+                    "debug: any GPU is used, and the job can be entered while it runs: danlu ssh "
+                    "JOB",
+                    "debug：任意型号的卡；运行时可以进入任务：danlu ssh 任务",
                 ),
             )
             return

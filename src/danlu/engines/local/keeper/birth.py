@@ -52,6 +52,7 @@ class Start:
         self.seat = seat
         self.view = view
         self.tasks = 0  # how many it has run
+        self.offline = False  # it has left the network
 
 
 def begin(around: Around) -> Start:

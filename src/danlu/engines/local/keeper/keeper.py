@@ -83,7 +83,19 @@ def profile(task: dict[str, Any]) -> tuple[object, ...]:
     """What a keeper prepares for a task; its next task may differ in everything else."""
     mounts = [(mount, _identity(mount["source"])) for mount in task["mounts"]]
     limits = (task["shm"], task["memory"], task["cpus"], task["pids"], repr(task["devices"]))
-    return (repr(mounts), *limits, task["uid"], task["gid"], repr(task["groups"]), task["drop"])
+    who = (task["uid"], task["gid"], repr(task["groups"]), task["drop"])
+    return (repr(mounts), *limits, *who, task.get("offline", False))
+
+
+def _left_network(task: dict[str, Any]) -> bool:
+    """For a task that needs none, where the machine allows it."""
+    if not task.get("offline"):
+        return False
+    try:
+        linux.leave_network()
+    except OSError:
+        return False
+    return True
 
 
 def _identity(path: str) -> tuple[int, int]:
@@ -172,10 +184,14 @@ class Keeper:
         elif self._around.namespaces:
             around = self._around
             sandbox.enter(around.stage, self._view, task, around.hide, around.kept)
+            self._begun.offline = _left_network(task)
         else:
             linux.adopt_orphans()
             self._link_volumes()
             self._own_folder = own_folder.make(task)
+        if self._begun.offline:
+            for env in task["processes"]:
+                env["DANLU_OFFLINE"] = "1"
         self._inputs.terminals = self._view.terminals
         linux.hide_memory()
         if self._begun.tasks == 1 and task["drop"] and self._around.calls:
