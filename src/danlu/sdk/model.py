@@ -76,6 +76,30 @@ class BrowserSession(TypedDict, total=False):
     csrf_token: str
 
 
+class BuildAnswer(TypedDict, total=False):
+    job: str
+    image: str
+
+
+class BundleLimits(TypedDict, total=False):
+    bytes: int
+    files: int
+    left: int
+
+
+class BundleList(TypedDict, total=False):
+    bundles: list[BundleView]
+    limits: BundleLimits
+
+
+class BundleView(TypedDict, total=False):
+    id: str
+    bytes: int
+    files: int
+    created_at: float
+    used_at: float
+
+
 class Cause(TypedDict, total=False):
     kind: str
     basis: str
@@ -87,6 +111,27 @@ class Cause(TypedDict, total=False):
 class ChangedEnvironment(TypedDict, total=False):
     environment: EnvironmentView
     restarted: bool
+
+
+class Cleanable(TypedDict, total=False):
+    """One thing a cleaning removes, or would remove."""
+
+    rule: str
+    name: str
+    bytes: int
+    used_at: float | None
+    disk: str
+    removed: bool
+    detail_en: str
+    detail_zh: str
+
+
+class Cleaning(TypedDict, total=False):
+    at: float
+    dry_run: bool
+    by: str
+    bytes: int
+    items: list[Cleanable]
 
 
 class Cluster(TypedDict, total=False):
@@ -102,6 +147,11 @@ class Cluster(TypedDict, total=False):
     disk_writers: list[DiskWriter]
 
 
+class CollectedGarbage(TypedDict, total=False):
+    blobs: int
+    bytes: int
+
+
 class Conversion(TypedDict, total=False):
     dialect: str
     jobs: list[ConvertedJob]
@@ -113,9 +163,84 @@ class ConvertedJob(TypedDict, total=False):
     yaml: str
 
 
+class Copy(TypedDict, total=False):
+    """A copy on the fast volume of a node."""
+
+    node: str
+    volume: str
+    state: str
+    done: int
+    total: int | None
+    used_at: float | None
+    detail_en: str
+    detail_zh: str
+
+
 class CreatedEnvironment(TypedDict, total=False):
     environment: EnvironmentView | None
     preview: Preview | None
+
+
+class Curves(TypedDict, total=False):
+    folders: list[str]
+    job: Job | None
+
+
+class Dataset(TypedDict, total=False):
+    name: str
+    path: str
+    state: str
+    volume: str
+    folder: str
+    everywhere: bool
+    title: str
+    licence: str
+    how: str
+    keeper: str
+    bytes: int | None
+    files: int | None
+    fingerprint: str
+    measured_at: float | None
+    measuring: bool
+    nodes: list[str]
+    copies: list[Copy]
+    proposed_by: str
+    created_at: float
+    decided_by: str
+    reason: str
+    usable: bool
+    warning_en: str
+    warning_zh: str
+
+
+class DatasetList(TypedDict, total=False):
+    datasets: list[Dataset]
+
+
+class DeletedImages(TypedDict, total=False):
+    deleted: int
+
+
+class Disk(TypedDict, total=False):
+    id: str
+    node: str
+    places: list[Place]
+    size: int
+    free: int
+    used_percent: float
+    level: str
+    since: float | None
+    full_at: float | None
+    uses: list[Use]
+    detail_en: str
+    detail_zh: str
+
+
+class DiskReport(TypedDict, total=False):
+    disks: list[Disk]
+    own: list[OwnUse]
+    last_cleaning: Cleaning | None
+    next_cleaning: float | None
 
 
 class DiskWriter(TypedDict, total=False):
@@ -304,6 +429,7 @@ class Gpu(TypedDict, total=False):
     ends: float | None
     kept_for: str | None
     note: str
+    outside: OutsideJob | None
     busy: float | None
     memory_used: int | None
     idle_since: float | None
@@ -333,6 +459,7 @@ class GpuHolder(TypedDict, total=False):
     since: float
     latest_end: float | None
     expected_end: float | None
+    outside: bool
 
 
 class GpuSeries(TypedDict, total=False):
@@ -374,6 +501,108 @@ class GroupUsage(TypedDict, total=False):
 class HandOver(TypedDict, total=False):
     jobs: int
     files: str
+
+
+class Image(TypedDict, total=False):
+    id: str
+    name: str
+    owner: str
+    ready: bool
+    source: str
+    description: str
+    digest: str
+    size: int
+    created_at: float
+    updated_at: float
+    shares: list[ImageShare]
+    proposal: str
+    proposal_note: str
+    verified: str
+    verified_at: float | None
+    nodes: list[ImageNode]
+
+
+class ImageCheck(TypedDict, total=False):
+    """One thing that was tried in an image."""
+
+    check: str
+    result: str
+    detail_en: str
+    detail_zh: str
+    digest: str
+    at: float
+    job: str
+
+
+class ImageDetail(TypedDict, total=False):
+    id: str
+    name: str
+    owner: str
+    ready: bool
+    source: str
+    description: str
+    digest: str
+    size: int
+    created_at: float
+    updated_at: float
+    shares: list[ImageShare]
+    proposal: str
+    proposal_note: str
+    verified: str
+    verified_at: float | None
+    nodes: list[ImageNode]
+    checks: list[ImageCheck]
+    inside: ImageInside | None
+
+
+class ImageInside(TypedDict, total=False):
+    """What is inside an image."""
+
+    os: str
+    architecture: str
+    user: str
+    workdir: str
+    entrypoint: list[str]
+    cmd: list[str]
+    env: list[str]
+    labels: dict[str, str]
+    history: list[ImageLayer]
+    packages_state: str
+    deb: list[ImagePackage]
+    pip: list[ImagePackage]
+    conda: list[ImagePackage]
+
+
+class ImageLayer(TypedDict, total=False):
+    created_by: str
+    created_at: str
+    size: int
+
+
+class ImageList(TypedDict, total=False):
+    images: list[Image]
+
+
+class ImageNode(TypedDict, total=False):
+    """An image on one node."""
+
+    node: str
+    state: str
+    detail_en: str
+    detail_zh: str
+    done: int
+    total: int
+    at: float
+
+
+class ImagePackage(TypedDict, total=False):
+    name: str
+    version: str
+
+
+class ImageShare(TypedDict, total=False):
+    kind: str
+    name: str
 
 
 class Invite(TypedDict, total=False):
@@ -584,6 +813,8 @@ class Node(TypedDict, total=False):
     memory_free: int
     gpus: list[Gpu]
     note: str
+    note_en: str
+    note_zh: str
     engine: str
     unknown_since: float | None
 
@@ -639,6 +870,14 @@ class NotebookCell(TypedDict, total=False):
     images: list[str]
 
 
+class Offered(TypedDict, total=False):
+    id: str
+    bytes: int
+    files: int
+    missing: list[int]
+    ready: bool
+
+
 class OpenDoor(TypedDict, total=False):
     url: str
     scheme: str
@@ -648,6 +887,26 @@ class OpenDoor(TypedDict, total=False):
     expires_in: float
 
 
+class OutsideJob(TypedDict, total=False):
+    """Work that no Danlu has started, such as a job of somebody who uses `sbatch`."""
+
+    engine: str
+    id: str
+    user: str
+    name: str
+
+
+class OwnUse(TypedDict, total=False):
+    """What the caller's own folders take."""
+
+    kind: str
+    name: str
+    path: str
+    bytes: int | None
+    files: int | None
+    counted_at: float | None
+
+
 class Person(TypedDict, total=False):
     user: str
     role: str
@@ -655,6 +914,14 @@ class Person(TypedDict, total=False):
     leads: list[str]
     scope: str
     must_change_password: bool
+
+
+class Place(TypedDict, total=False):
+    """A watched folder on a disk."""
+
+    kind: str
+    name: str
+    path: str
 
 
 class Placement(TypedDict, total=False):
@@ -721,6 +988,85 @@ class QuotaWarning(TypedDict, total=False):
     zh: str
 
 
+class RegistryImage(TypedDict, total=False):
+    repository: str
+    tag: str
+    digest: str
+    type: str
+    size: int
+    at: float
+    used: float
+
+
+class RegistryImages(TypedDict, total=False):
+    images: list[RegistryImage]
+
+
+class RegistryRepositories(TypedDict, total=False):
+    repositories: list[RegistryRepository]
+
+
+class RegistryRepository(TypedDict, total=False):
+    name: str
+    tags: int
+    size: int
+    pushed_at: float
+
+
+class RegistryStatus(TypedDict, total=False):
+    address: str
+    tls: bool
+    read_only: bool
+    mirrors: list[str]
+    usage: list[RegistryUsage]
+    total: int
+    free: int
+
+
+class RegistryUsage(TypedDict, total=False):
+    kind: str
+    name: str
+    used: int
+    quota: int | None
+
+
+class Save(TypedDict, total=False):
+    """A container being saved as an image, or what became of it."""
+
+    id: str
+    job: str
+    environment: str
+    owner: str
+    image: str
+    state: str
+    step_en: str
+    step_zh: str
+    done: int
+    total: int
+    stop: bool
+    created_at: float
+    ended_at: float | None
+    digest: str
+    size: int
+    error_en: str
+    error_zh: str
+
+
+class SaveEstimate(TypedDict, total=False):
+    """What saving would take, before it is begun."""
+
+    changed: int
+    files: int
+    room: int | None
+    kept_in: str
+    problem_en: str
+    problem_zh: str
+
+
+class SaveList(TypedDict, total=False):
+    saves: list[Save]
+
+
 class SecretNames(TypedDict, total=False):
     names: list[str]
 
@@ -740,6 +1086,11 @@ class Server(TypedDict, total=False):
     disk_low_since: float | None
     disk_free: int | None
     ssh_port: int | None
+
+
+class ShownCurves(TypedDict, total=False):
+    job: Job
+    folders: list[str]
 
 
 class SignedUp(TypedDict, total=False):
@@ -861,6 +1212,16 @@ class UsageChild(TypedDict, total=False):
     files: int
 
 
+class Use(TypedDict, total=False):
+    """Who or what takes room on a disk; `counted_at` says how old the number is."""
+
+    kind: str
+    name: str
+    bytes: int
+    files: int | None
+    counted_at: float
+
+
 class User(TypedDict, total=False):
     name: str
     full_name: str
@@ -922,6 +1283,9 @@ class Volume(TypedDict, total=False):
     users: list[str] | None
     warning_en: str
     warning_zh: str
+    read_speed: float | None
+    write_speed: float | None
+    measured_at: float | None
 
 
 class VolumeList(TypedDict, total=False):
