@@ -70,7 +70,7 @@ LATER = {
     "bundles": "bundles",
     "datasets": "datasets",
     "disks": "disks",
-    "storage": "storage",
+    "volume-requests": "storage",
     "backup": "backup",
     "secrets": "secrets",
     "volumes": "volumes",

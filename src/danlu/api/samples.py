@@ -469,7 +469,6 @@ SAMPLES: dict[str, Any] = {
     "BundleLimits.bytes": 4294967296,
     "BundleLimits.files": 100000,
     "left": 53638879232,
-    "used_at": NOW,
     # storage
     "StorageRequest.id": "9f86d081",
     "StorageRequest.name": "scans",
