@@ -25,6 +25,7 @@ NAMES = (
     "eta",
     "web",
     "doors",
+    "registry",
     "guard",
 )
 

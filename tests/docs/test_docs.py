@@ -23,7 +23,7 @@ from tests.docs.markdown import ROOT, Block, Page, all_pages, page
 
 JOB_GUIDES = ("docs/job-file.md", "docs/job-file.zh.md")
 ADMIN_GUIDES = ("docs/admin.md", "docs/admin.zh.md")
-IMAGE_GUIDES = ("docs/images.md", "docs/images.zh.md")
+IMAGE_GUIDES = ("docs/images.md", "docs/images.zh.md", "docs/registry.md", "docs/registry.zh.md")
 READMES = ("README.md", "README.zh-CN.md")
 PAGES = all_pages()
 TRANSLATED = [
@@ -44,6 +44,7 @@ TABLES = (
     "engine",
     "engines",
     "registries",
+    "registry",
     "nodes",
     "uids",
     "users",
@@ -62,13 +63,14 @@ NAMED = (
     "groups",
     "engines",
     "registries",
+    "registry.mirrors",
     "queues",
     "quotas.users",
     "quotas.groups",
     "kinds",
 )
 # Their own keys are names too: models of GPUs, numbers of an order.
-LEAVES = ("models", "settings")
+LEAVES = ("models", "settings", "user_quotas", "group_quotas")
 
 
 def blocks(names: tuple[str, ...], language: str) -> list[Any]:
@@ -209,6 +211,8 @@ def known_keys(tmp_path: Path) -> set[str]:
         "engine": "[engine]",
         "engines.NAME": '[engines.x]\nkind = "local"',
         "registries.NAME": "[registries.x]",
+        "registry": "[registry]",
+        "registry.mirrors.NAME": "[registry.mirrors.x]",
         "nodes": "[[nodes]]",
         "volumes.NAME": '[volumes.x]\nsource = "/x"',
         "uids": "[uids]",
@@ -226,7 +230,7 @@ def known_keys(tmp_path: Path) -> set[str]:
     top = set(known(""))
     assert tables <= top
     nested = {f"{section}.{key}" for section, text in sections.items() for key in known(text)}
-    return (top - tables) | nested
+    return (top - tables) | (nested - {"registry.mirrors"})
 
 
 def flat(values: dict[str, Any], prefix: str = "") -> set[str]:

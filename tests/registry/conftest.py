@@ -30,7 +30,7 @@ range = "2100000000-2100099999"
 port = {port}
 free = "1M"
 
-[registry.users]
+[registry.user_quotas]
 frugal = "3M"
 """
 

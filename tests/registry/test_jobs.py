@@ -65,7 +65,7 @@ def output(place: World, who: Someone, job: Any) -> tuple[dict[str, Any], str]:
     while True:
         found = who.get(f"/jobs/{job['id']}/wait", timeout=5)
         if found["state"] in ("succeeded", "failed", "stopped"):
-            return found, who.http.get(f"/jobs/{job['id']}/log").text
+            return found, who.http.get(f"/jobs/{job['id']}/logs").text
         assert time.monotonic() < limit
 
 

@@ -22,8 +22,8 @@ class OwnImages(Protocol):
     def here(self, image: str) -> str:
         """The image's name on the server's own machine."""
 
-    async def access(self, user: str, repository: str) -> PullAccess:
-        """To pull it on the server's own machine, on behalf of this person."""
+    async def access(self, user: str, repository: str) -> PullAccess | None:
+        """To pull it on the server's own machine, on behalf of this person. None: it is off."""
 
 
 async def findings(own: OwnImages | None, who: Principal, images: Iterable[str]) -> list[Finding]:

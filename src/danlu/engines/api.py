@@ -480,9 +480,9 @@ class OwnRegistryImages(Protocol):
         self,
         node: str,
         image: str,
-        access: PullAccess,
+        access: PullAccess | None,
         progress: Callable[[ImageProgress], None],
-    ) -> None: ...  # as prepare_image; looks for a newer one each time
+    ) -> None: ...  # as prepare_image, for the newest. Without access: only what is there
 
 
 class NoTools(Exception):

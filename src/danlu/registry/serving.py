@@ -15,6 +15,7 @@ REST_SECONDS = 300.0
 """Without a byte in either direction, within a request."""
 MOST_URL = 16 * 1024
 MOST_HEAD = 64 * 1024
+_READ_AHEAD = 256 * 1024
 _SHARE = 8
 """One address has an eighth of all connections, this machine itself has them all."""
 
@@ -72,6 +73,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_request, self._head = True, 0
         self._body_over = False
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """As uvicorn's, which stops reading after 64 KiB: too often for layers."""
+        if self.cycle.response_complete:
+            return
+        self.cycle.body += body
+        if len(self.cycle.body) > _READ_AHEAD:
+            self.flow.pause_reading()
+        self.cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         self._body_over = True

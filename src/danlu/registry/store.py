@@ -40,6 +40,7 @@ SLACK = 64 << 20
 MOST_UPLOADS = 100  # of one owner
 UPLOAD_SECONDS = 3600.0  # that an upload may rest
 _THREADS = 16
+_CHECK_EVERY = 16 << 20  # bytes
 T = TypeVar("T")
 
 
@@ -73,6 +74,7 @@ class Store:
         self.written = time.time()
         self._uploads: dict[str, Upload] = {}
         self._uploading: Counter[str] = Counter()  # owner -> bytes
+        self._unchecked = 0  # bytes since the disk was last looked at
         self._used: dict[str, int] = {}  # owner -> bytes, until something changes
         self._metadata = ThreadPoolExecutor(1, "registry-metadata")
         self._files = ThreadPoolExecutor(_THREADS, "registry-files")
@@ -290,9 +292,12 @@ class Store:
             # At the start of an upload nothing is known of its size.
             if used + more > quota and (more or used > quota + SLACK):
                 raise refusals.over_quota(owner, quota)
-        free = await self.file(self.blobs.free)
-        if free < self.settings.free + more:
-            raise refusals.disk_full()
+        self._unchecked += more
+        if not more or self._unchecked >= _CHECK_EVERY:
+            self._unchecked = 0
+            free = await self.file(self.blobs.free)
+            if free < self.settings.free + _CHECK_EVERY:
+                raise refusals.disk_full()
 
     def used(self, owner: Owner) -> int:
         """In the metadata thread."""

@@ -19,13 +19,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import danlu
 from danlu.access.errors import AccessError, Clash
-from danlu.registry.settings import CONTENT, LOCK, PORT, SOCKET
+from danlu.registry.settings import CONTENT, LOCK, PORT, SOCKET, RegistrySettings
 from danlu.server.registry_table import RegistryConfig
 from danlu.server.settings import Address, ConfigError, ServerConfig
 from danlu.server.sockets import listen_on
@@ -193,7 +193,7 @@ class RegistryProcess:
             "user": self._user,
             "cert": self._where.cert,
             "cert_key": self._where.cert_key,
-            "settings": self._config.settings.secret_text(),
+            "settings": _with_passwords(self._config.settings).secret_text(),
         }
         with _open_log(self._run / _LOG) as output:
             process = subprocess.Popen(
@@ -309,6 +309,20 @@ def _key(path: Path) -> bytes:
         os.fsync(file.fileno())
     os.rename(draft, path)
     return key
+
+
+def _with_passwords(settings: RegistrySettings) -> RegistrySettings:
+    """The registry's own user cannot read the admin's files."""
+    mirrors = []
+    for mirror in settings.mirrors:
+        password = mirror.password
+        if mirror.password_file:
+            try:
+                password = Path(mirror.password_file).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                log.warning("registry.mirrors.%s: password_file: %s", mirror.name, error)
+        mirrors.append(replace(mirror, password=password))
+    return replace(settings, mirrors=tuple(mirrors))
 
 
 def _hand_over(folder: Path, user: int) -> None:

@@ -27,8 +27,8 @@ KEYS = (
     "folder",
     "quota",
     "group_quota",
-    "users",
-    "groups",
+    "user_quotas",
+    "group_quotas",
     "free",
     "grace",
     "untagged",
@@ -85,8 +85,8 @@ class RegistryTable(Values):
             group_quota=self._quota(
                 "registry.group_quota", table.get("group_quota", usual.group_quota)
             ),
-            users=self._quotas("registry.users", table.get("users", {})),
-            groups=self._quotas("registry.groups", table.get("groups", {})),
+            users=self._quotas("registry.user_quotas", table.get("user_quotas", {})),
+            groups=self._quotas("registry.group_quotas", table.get("group_quotas", {})),
             hub_size=self._size("registry.cache", table.get("cache", usual.hub_size)),
             free=self._size("registry.free", table.get("free", usual.free)),
             grace=self._grace(table.get("grace", usual.grace)),
@@ -199,10 +199,10 @@ class RegistryTable(Values):
                 ),
             )
         user = self._text(f"{key}.user", entry["user"]) if "user" in entry else ""
-        password, file = entry.get("password", ""), entry.get("password_file", "")
-        if file:
-            password = self._password(key, file)
-        if not isinstance(password, str) or bool(user) != bool(password):
+        password = entry.get("password", "")
+        file = self._text(f"{key}.password_file", entry.get("password_file") or "-")
+        file = file if "password_file" in entry else ""
+        if not isinstance(password, str) or bool(user) != bool(password or file):
             raise self._wrong(
                 key,
                 name,
@@ -212,17 +212,6 @@ class RegistryTable(Values):
                 ),
             )
         return Mirror(name, url.rstrip("/"), user, password, file)
-
-    def _password(self, key: str, value: Any) -> str:
-        path = self._text(f"{key}.password_file", value)
-        try:
-            return Path(path).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise self._wrong(
-                f"{key}.password_file",
-                path,
-                Text(f"cannot be read: {error}", f"无法读取：{error}"),
-            ) from None
 
 
 _USUAL = {"docker.io": "https://registry-1.docker.io"}

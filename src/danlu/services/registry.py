@@ -148,10 +148,10 @@ class Registry:
         parts = split_image(image)
         return image if parts is None else f"{self._hosts.here}/{parts[1]}{parts[2]}"
 
-    async def access(self, user: str, repository: str) -> PullAccess:
+    async def access(self, user: str, repository: str) -> PullAccess | None:
         person = await self._person(user)
         if self._opened is None or person is None:
-            return PullAccess(self._hosts.here, user, "-")  # nobody will let it in
+            return None
         token = self.sign_in.pull_token(user, person.user_id, repository, LONGEST)
         return PullAccess(self._hosts.here, user, token)
 

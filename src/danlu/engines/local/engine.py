@@ -300,11 +300,11 @@ class LocalEngine:
         self,
         node: str,
         image: str,
-        access: PullAccess,
+        access: PullAccess | None,
         progress: Callable[[ImageProgress], None],
     ) -> None:
         await self._look_for_containers(soon=True)
-        await self._containers.prepare(image, progress, access)
+        await self._containers.prepare_own(image, access, progress)
 
     def tools_problem(self, image: bool) -> Text | None:
         if self._tools.is_ready(image, self.abilities.namespaces):

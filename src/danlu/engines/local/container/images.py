@@ -30,24 +30,10 @@ class Images:
         # A separate pool: pulls are long and would block the default one.
         self._threads = ThreadPoolExecutor(_AT_ONCE, "danlu-pull")
 
-    async def prepare(
-        self,
-        runtime: Runtime,
-        image: str,
-        progress: Progress,
-        access: PullAccess | None = None,
-    ) -> None:
-        """`access`: to the platform's own registry, which is on this machine. It is asked each
-        time, so that what was pushed just now is what runs."""
-        try:
-            ref = refs.parse(image)
-        except refs.BadName as error:
-            raise NoImage("image_not_found", f"{image} {error}") from None
+    async def prepare(self, runtime: Runtime, image: str, progress: Progress) -> None:
+        ref = _parsed(image)
         there = await asyncio.to_thread(self._is_there, runtime, image)
-        if there and not self._always and access is None:
-            return
-        if access is not None:
-            await self._prepare_own(runtime, image, ref, access, there, progress)
+        if there and not self._always:
             return
         allowed = refs.may_come_from(ref.host, self._config.images_from, self._registries)
         if not allowed and not refs.mirrors_of(ref, self._registries):
@@ -97,15 +83,17 @@ class Images:
                     return {**found, "History": history or []}
         return None
 
-    async def _prepare_own(
-        self,
-        runtime: Runtime,
-        image: str,
-        ref: refs.ImageRef,
-        access: PullAccess,
-        there: bool,
-        progress: Progress,
+    async def prepare_own(
+        self, runtime: Runtime, image: str, access: PullAccess | None, progress: Progress
     ) -> None:
+        """Of the platform's own registry, which is asked each time, so that what was pushed just
+        now is what runs. `access`: None: it is turned off."""
+        ref = _parsed(image)
+        there = await asyncio.to_thread(self._is_there, runtime, image)
+        if access is None:
+            if not there:
+                raise NoImage("registry_unreachable", f"{image}: the registry is turned off")
+            return
         shared = self._pulls.get(image)
         if shared is None or shared.given_up:
             daemon = Daemon(runtime.kind, runtime.socket, _PULL_PATIENCE)
@@ -210,6 +198,13 @@ class _Shared:
         self._last = progress
         for listener in list(self._listeners):
             listener(progress)
+
+
+def _parsed(image: str) -> refs.ImageRef:
+    try:
+        return refs.parse(image)
+    except refs.BadName as error:
+        raise NoImage("image_not_found", f"{image} {error}") from None
 
 
 def _not_allowed(host: str) -> str:

@@ -64,13 +64,16 @@ class Containers:
             return error.text
         return None
 
-    async def prepare(
-        self, image: str, progress: Progress, access: PullAccess | None = None
-    ) -> None:
-        """`access`: of an image of the platform's own registry."""
+    async def prepare(self, image: str, progress: Progress) -> None:
         if self.runtime is None:
             raise Unreachable(self.search.missing.en)
-        await self.images.prepare(self.runtime, image, progress, access)
+        await self.images.prepare(self.runtime, image, progress)
+
+    async def prepare_own(self, image: str, access: PullAccess | None, progress: Progress) -> None:
+        """Of the platform's own registry."""
+        if self.runtime is None:
+            raise Unreachable(self.search.missing.en)
+        await self.images.prepare_own(self.runtime, image, access, progress)
 
     def hold(self, name: str) -> None:
         """It stays when its task ends, also over a restart, until it is let go of."""
