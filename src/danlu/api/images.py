@@ -138,8 +138,8 @@ async def verify(
     image: Named, our: Our, asks: Asks, order: Annotated[VerifyOrder | None, Body()] = None
 ) -> Values:
     """Tries JupyterLab, VS Code, SSH and a GPU in an image, as a job. `checks` has the results."""
-    wanted = order or VerifyOrder()
-    return detail_view(await our.image_checks.verify(asks, image, wanted.gpus, wanted.queue))
+    gpus, queue = (0, None) if order is None else (order.gpus, order.queue)
+    return detail_view(await our.image_checks.verify(asks, image, gpus, queue))
 
 
 def _note(order: NoteOrder | None) -> str:

@@ -37,6 +37,7 @@ class LiveJob:
     limit_timer: asyncio.TimerHandle | None = None
     editing: bool = False  # a change is being written; it does not start meanwhile
     last: AttemptRow | None = None  # the attempt that ended before it was requeued
+    avoided: set[str] = field(default_factory=set)  # nodes that could not pull its image
     preempted: int = 0  # how often it was preempted
     avoid: tuple[str, ...] = ()  # nodes on which it was lost, the last ones
     carried: str = ""  # its working folder below the home, made from a bundle

@@ -18,6 +18,7 @@ from danlu.control import records
 from danlu.control.backoff import Backoff
 from danlu.control.bundles import bring
 from danlu.control.context import Context, log, now
+from danlu.control.images import ImageTrouble, try_elsewhere
 from danlu.control.live_job import LiveJob
 from danlu.control.outcome import Outcome
 from danlu.control.own_images import refusal
@@ -110,10 +111,17 @@ async def _have(
             await _done_or_stopped(job, attempt, work)
             await story.end()
             await _note_use(context, context.engine_of(job).name, image)
+            context.image_trouble.pop((node, image), None)
             return None
         except NoImage as trouble:
             await story.end(failed=True)
-            return Outcome(Reason(trouble.reason), {"detail": str(trouble)})
+            reason, words = Reason(trouble.reason), str(trouble)
+            if node:
+                told = ImageTrouble(Text(words, words), now())
+                context.image_trouble[node, image] = told
+            try_elsewhere(job, node, reason, [each.name for each in context.ledger.nodes()])
+            detail = f"{node}: {words}" if job.avoided else words
+            return Outcome(reason, {"detail": detail})
         except Unreachable as trouble:
             log.warning("%s waits for its image: %s", job.row.ref, trouble)
             job.doing = Text(

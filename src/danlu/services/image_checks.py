@@ -10,6 +10,7 @@ import struct
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
 from danlu.access.audit import note
 from danlu.access.errors import Clash
@@ -94,7 +95,7 @@ class ImageChecks:
                 each.image, each.digest, each.check, "failed", time.time(), each.job,
                 _INTERRUPTED.en, _INTERRUPTED.zh,
             )  # fmt: skip
-            await self._context.persist(lambda tx, ended=ended: store.set_check(tx, ended))
+            await self._context.persist(partial(store.set_check, row=ended))
 
     async def close(self) -> None:
         await self._work.close()
@@ -190,7 +191,7 @@ class _Fails(Exception):
 
 
 async def _shell(engine: Engine, task: TaskRef, line: str) -> tuple[int | None, str]:
-    duplex = await engine.exec(task, Run((line,), shell=True))
+    duplex = await engine.exec(task, Run((line,), shell=True))  # noqa: S604
     try:
         out = b""
         while len(out) < 65536 and (piece := await duplex.receive()) is not None:

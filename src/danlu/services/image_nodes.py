@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from danlu.access.errors import Clash, Unknown
@@ -18,6 +18,7 @@ from danlu.engines.api import (
     Images,
     NodeImage,
     NoImage,
+    OwnRegistryImages,
     Unreachable,
 )
 from danlu.spec.text import EMPTY, Text
@@ -67,7 +68,7 @@ class ImageNodes:
         ]
         await asyncio.gather(*(self._ask(node, some) for node, some in asked if some))
 
-    async def pull(self, image: str, nodes: Sequence[str]) -> None:
+    async def pull(self, image: str, nodes: Sequence[str], user: str) -> None:
         """Begins; `known` says how far it is. One node's failure does not stop the others."""
         names = self._names()
         wrong = [node for node in nodes if node not in names]
@@ -83,7 +84,7 @@ class ImageNodes:
             key = (image, node)
             if key not in self._pulls:
                 self._put(image, OnNode(node, PULLING, at=time.time()))
-                self._pulls[key] = self._work.spawn(self._pull(image, node))
+                self._pulls[key] = self._work.spawn(self._pull(image, node, user))
 
     async def close(self) -> None:
         await self._work.close()
@@ -114,7 +115,9 @@ class ImageNodes:
         at = time.time()
         try:
             async with asyncio.timeout(_PATIENCE):
-                there = await engine.find_images(node, images)
+                names = {image: self._here(image) for image in images}
+                found_there = await engine.find_images(node, list(names.values()))
+                there = {image: found_there.get(names[image]) for image in images}
         except (Unreachable, TimeoutError) as error:
             for image in images:
                 before = self._seen.get((image, node), OnNode(node))
@@ -129,7 +132,22 @@ class ImageNodes:
             state = ABSENT if found is None else PRESENT
             self._put(image, OnNode(node, state, at=at, found=found))
 
-    async def _pull(self, image: str, node: str) -> None:
+    def _here(self, image: str) -> str:
+        """The name of an image of our own registry on this machine."""
+        own = self._context.own_images
+        return image if own is None or own.repository(image) is None else own.here(image)
+
+    async def _prepare(
+        self, engine: Images, node: str, image: str, user: str, told: Callable[..., None]
+    ) -> None:
+        own = self._context.own_images
+        repository = None if own is None else own.repository(image)
+        if own is None or repository is None or not isinstance(engine, OwnRegistryImages):
+            return await engine.prepare_image(node, image, told)
+        access = await own.access(user, repository)
+        return await engine.prepare_own_image(node, own.here(image), access, told)
+
+    async def _pull(self, image: str, node: str, user: str) -> None:
         engine = self._engine(node)
         assert isinstance(engine, Images)
 
@@ -139,7 +157,7 @@ class ImageNodes:
 
         try:
             async with self._turns:
-                await engine.prepare_image(node, image, progress)
+                await self._prepare(engine, node, image, user, progress)
         except (NoImage, Unreachable) as trouble:
             why = str(trouble)
             self._put(image, OnNode(node, FAILED, Text(why, why), at=time.time()))

@@ -89,7 +89,8 @@ def _plain(pieces: Iterable[bytes]) -> Iterator[bytes]:
             size += len(out)
             if size > MOST_BYTES:
                 raise TooLarge
-            yield out
+            if out:
+                yield out
 
 
 class _Stream(io.RawIOBase):

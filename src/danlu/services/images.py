@@ -189,7 +189,7 @@ class Catalogue:
     async def pull(self, asks: Asker, ref: str, nodes: list[str]) -> Image:
         """Ahead of jobs, to some nodes or all. Admins, and owners of their own."""
         row = await self.to_change(asks.who, ref)
-        await self.nodes.pull(row.name, nodes)
+        await self.nodes.pull(row.name, nodes, asks.name)
         await self._context.store.write(
             lambda tx: note(tx, asks, "image.pulling", row.name, nodes=nodes)
         )

@@ -1,0 +1,174 @@
+"""The catalogue of images as people use it: verified, built, shared, with what is inside."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from danlu.services.image_packages import merged, packages_in
+from tests.containers.test_saved_images import Values, config, running, stop, until
+from tests.support.containers import BUSYBOX, ContainerDaemon, busybox_image
+from tests.support.server import DanluServer
+
+
+@pytest.fixture(scope="module")
+def daemon(docker_daemon: ContainerDaemon) -> ContainerDaemon:
+    return docker_daemon
+
+
+@pytest.fixture(scope="module")
+def server(
+    daemon: ContainerDaemon, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DanluServer]:
+    server = DanluServer(tmp_path_factory.mktemp("server") / "data", config(daemon)).start()
+    yield server
+    server.cleanup()
+
+
+FINAL = ("failed", "succeeded", "stopped")
+
+
+def shown(server: DanluServer, name: str) -> Values:
+    found = server.cli("image", "show", name, "--json")
+    assert found.returncode == 0, found.stderr
+    image: Values = json.loads(found.stdout)
+    return image
+
+
+def archive(**files: str) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+def test_packages_are_found_by_reading_layers() -> None:
+    status = "Package: git\nStatus: install ok installed\nVersion: 1:2.39\n\n"
+    status += "Package: gone\nStatus: deinstall ok config-files\nVersion: 1\n"
+    first = archive(
+        **{
+            "var/lib/dpkg/status": status,
+            "usr/lib/python3/dist-packages/numpy-2.1.0.dist-info/METADATA": "Name: numpy",
+            "opt/conda/conda-meta/python-3.11.4-h955ad1f_0.json": "{}",
+        }
+    )
+    pieces = [first[at : at + 7] for at in range(0, len(first), 7)]
+    found = merged([packages_in(pieces), packages_in([archive(other="x")])])
+    assert found["deb"] == {"git": "1:2.39"}
+    assert found["pip"] == {"numpy": "2.1.0"}
+    assert found["conda"] == {"python": "3.11.4"}
+
+
+def test_a_saved_image_says_what_is_inside_and_where_it_is(server: DanluServer) -> None:
+    folder = "/tmp/lib/torch-2.4.0.dist-info"
+    job = running(server, f"mkdir -p {folder}; echo 'Name: torch' > {folder}/METADATA")
+    done = server.cli("save", job["ref"], "inside:1")
+    assert done.returncode == 0, done.stderr
+    image: Any = until(lambda: shown(server, "inside:1")["inside"])
+    assert image["pip"] == [{"name": "torch", "version": "2.4.0"}]
+    assert image["packages_state"] == "read"
+    assert shown(server, "inside:1")["nodes"][0]["state"] == "absent"
+    done = server.cli("image", "pull", "inside:1")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert shown(server, "inside:1")["nodes"][0]["state"] == "present"
+    stop(server, job)
+
+
+def test_a_node_that_cannot_pull_is_shown_with_its_cause(server: DanluServer) -> None:
+    server.cli("image", "add", "127.0.0.1:9/nothing:1")
+    done = server.cli("image", "pull", "127.0.0.1:9/nothing:1")
+    assert done.returncode != 0
+    assert b"could not be pulled" in done.stdout and b"127.0.0.1:9" in done.stdout
+
+
+def test_an_image_is_verified_by_a_job_and_unverified_under_a_new_digest(
+    server: DanluServer,
+) -> None:
+    job = running(server, "echo one > /tmp/one")
+    assert server.cli("save", job["ref"], "tried:1").returncode == 0
+    done = server.cli("image", "verify", "tried:1", "--json")
+    image = json.loads(done.stdout)
+    checks = {each["check"]: each["result"] for each in image["checks"]}
+    assert checks["ssh"] == "ok", image["checks"]
+    assert checks["gpu"] == "skipped"
+    assert image["checks"][0]["job"].startswith("admin/verify-")
+    assert server.cli("exec", job["ref"], "--", "touch", "/tmp/two").returncode == 0
+    assert server.cli("save", job["ref"], "tried:1").returncode == 0
+    assert shown(server, "tried:1")["verified"] == "unverified"
+    stop(server, job)
+
+
+def test_a_proposal_becomes_a_ready_image(server: DanluServer) -> None:
+    server.cli("image", "add", "pytorch/pytorch:2.4.0", "--note", "CUDA 12.4")
+    assert server.cli("image", "propose", "pytorch/pytorch:2.4.0").returncode == 0
+    assert b"pytorch" in server.cli("image", "list", "--proposed").stdout
+    assert server.cli("image", "accept", "pytorch/pytorch:2.4.0").returncode == 0
+    found = json.loads(server.cli("image", "list", "--ready", "--json").stdout)["images"]
+    assert [each["proposal"] for each in found] == ["accepted"]
+
+
+PYTHON = """#!/bin/sh
+{ id -u; grep -E 'Cap(Prm|Eff|Bnd)|NoNewPrivs' /proc/self/status; ls -d /userhome /gdata; } 2>&1 |
+tee /bin/built; echo "$@" >> /bin/built; mknod /bin/device c 1 1; true
+"""
+
+
+def base_image() -> bytes:
+    """With a Python that writes down what it may."""
+    out = io.BytesIO(busybox_image())
+    with tarfile.open(fileobj=out, mode="a") as tar:
+        entry = tarfile.TarInfo("bin/python3")
+        entry.size, entry.mode = len(PYTHON), 0o755
+        tar.addfile(entry, io.BytesIO(PYTHON.encode()))
+    return out.getvalue()
+
+
+def ended(server: DanluServer, ref: str) -> Values:
+    def look() -> Values | None:
+        found: Values = server.get(f"/jobs/{ref.replace('/', '~')}")
+        return found if found["state"] in FINAL else None
+
+    done: Values = until(look)
+    return done
+
+
+def test_a_build_is_root_in_its_container_alone_and_may_nothing_else(
+    server: DanluServer, daemon: ContainerDaemon
+) -> None:
+    daemon.import_image("danlu-base:1", base_image())
+    done = server.cli(
+        *("image", "build", "built:1", "--base", "danlu-base:1", "--pip", "numpy==2.1.0", "--json")
+    )
+    made = json.loads(done.stdout)
+    assert ended(server, made["job"])["state"] == "succeeded", server.cli("logs", made["job"])
+    image = until(lambda: [e for e in server.get("/images")["images"] if e["source"] == "built"])[0]
+    assert image["name"] == made["image"]
+    look = server.cli("run", "--image", image["name"], "--", "cat", "/bin/built").stdout.decode()
+    lines = look.splitlines()
+    assert lines[0] == "0"
+    rights = dict(line.split(":\t") for line in lines if ":\t" in line)
+    assert int(rights["CapEff"], 16) == int(rights["CapPrm"], 16) == 0
+    assert rights["NoNewPrivs"] == "1"
+    assert look.count("No such file") == 2, "no volume of anybody's"
+    assert "numpy==2.1.0" in lines[-1]
+    device = server.cli("run", "--image", image["name"], "--", "ls", "/bin/device")
+    assert device.returncode != 0
+    daemon.drop_image("danlu-base:1")
+
+
+def test_a_build_that_fails_leaves_nothing(server: DanluServer) -> None:
+    made = server.post("/images/build", {"name": "failed:1", "base": BUSYBOX, "pip": ["numpy"]})
+    assert ended(server, made["job"])["state"] == "failed"
+    assert b"python3" in server.cli("logs", made["job"]).stdout
+    assert server.cli("image", "show", "failed:1").returncode != 0
+    for bad in ("numpy; reboot", "--index-url=http://evil", "$(id)"):
+        done = server.cli("image", "build", "x:1", "--base", BUSYBOX, f"--pip={bad}")
+        assert done.returncode != 0 and b"is not a package" in done.stderr, done.stderr
