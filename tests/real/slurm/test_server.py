@@ -150,7 +150,7 @@ def test_ssh_and_terminals_lead_to_the_compute_node(site: SlurmServer, ann: Clie
 
 BATCH = f"""#!/bin/bash
 #SBATCH -J printed -p {QUEUE} -N 2 --ntasks-per-node=1 --gres=gpu:1
-#SBATCH --mail-user=nobody@example.org --mail-type=TIME_LIMIT --tmp=1
+#SBATCH --mail-user=nobody@example.org --mail-type=TIME_LIMIT --nice=7
 srun -l sh -c 'echo $SLURM_PROCID'
 sleep 30
 """
@@ -166,7 +166,7 @@ def test_a_batch_script_of_a_user_keeps_its_own_lines(
     number = int(until(lambda: slurm.jobs("--format=%i", "--name=printed", "--states=R"))[0])
     job = slurm.job(number)
     assert job["MailUser"] == "nobody@example.org"
-    assert job["MinTmpDiskNode"] == "1M"
+    assert job["Nice"] == "7"
     (found,) = ann.call("GET", "/jobs?name=printed&limit=1")["jobs"]
     until(lambda: sorted(log_of(site, found).split("\n")) == ["", "0: 0", "1: 1"])
     ann.call("POST", f"/jobs/{found['id']}/stop", {"now": True})

@@ -244,7 +244,9 @@ def _over(
         )  # fmt: skip
     state = entry.state if entry is not None else ""
     where = node or ", ".join(entry.nodes if entry else ())
-    words = _WORDS.get(state, f"ended in Slurm as {state}" if state else _WORDS[""])
+    words = _WORDS.get(state) or f"ended in Slurm as {state}"
+    if state not in _WORDS and entry is not None and entry.reason:
+        words += f" ({entry.reason})"
     detail = f"{where}: {words}" if where else words
     if claim is None and record.said:
         detail += f": {record.said}"
