@@ -312,6 +312,20 @@ async def test_a_cancelled_job_leaves_no_process(slurm: Slurm, harness: SlurmHar
     await eventually(lambda: not slurm.jobs())
 
 
+async def test_the_end_is_told_although_a_stop_saw_it_first(harness: SlurmHarness) -> None:
+    attempt = await harness.begin(argv("sleep", "600"))
+    cursor = (await harness.engine.observe(None)).cursor
+    for _ in range(10):  # the cycle may come first once, hardly each time
+        await harness.engine.stop(attempt, 0)
+    async with asyncio.timeout(60):
+        while not (found := await harness.engine.observe(cursor)).seen:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    while found.seen and not all(task.phase in ENDED for task in found.seen[0].tasks):
+        await asyncio.sleep(0.05)
+        found = await harness.engine.observe(cursor)
+    assert [seen.attempt_id for seen in found.seen] == [attempt]
+
+
 async def test_other_peoples_jobs_are_holders(slurm: Slurm, harness: SlurmHarness) -> None:
     bob = slurm.people["bob"]
     number = slurm.sbatch(bob, "--gres=gpu:3090:2", "-w", "n2", "-J", "theirs", "--wrap=sleep 600")

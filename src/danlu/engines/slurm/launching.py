@@ -290,7 +290,10 @@ class Launcher:
         except Silent as error:
             raise Unreachable(str(error)) from error
         found = {"claim": attempt.handle, "tasks": answer.get("tasks")}
+        before = attempt.tasks
         judge(attempt, read_record(found, attempt.count), None, sure=False)
+        if attempt.tasks != before:
+            self._watch.mark(attempt)
         self._watch.open_doors(attempt)
         waking = [
             self._wake(attempt, task.task) for task in attempt.tasks if task.phase is Phase.RUNNING

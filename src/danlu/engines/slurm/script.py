@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from danlu.engines.api import Launch, Refused, TaskLaunch, Terms
-from danlu.engines.slurm import fields, queue
+from danlu.engines.slurm import directives, fields, queue
 from danlu.engines.slurm.config import SlurmConfig
+from danlu.spec.job import Variables
 
 _BACKSTOP = 120.0  # seconds: Danlu's own time limit comes first, with its grace
 _NAME = re.compile(r"[^\w.+:@-]", re.ASCII)
@@ -152,7 +153,14 @@ def _common(launch: Launch, folder: str, config: SlurmConfig, cluster: Cluster) 
         options.append(f"--time={limit}")
     if terms.priority < 0:
         options.append(f"--nice={-terms.priority * config.nice}")
-    return [*options, *_each(terms, config, cluster), *config.options]
+    return [*options, *_each(terms, config, cluster), *config.options, *_users_own(launch)]
+
+
+def _users_own(launch: Launch) -> list[str]:
+    origin = launch.tasks[0].origin
+    if origin is None or origin.spec.variables is not Variables.SLURM:
+        return []
+    return directives.options_of(origin.spec.roles[0].command.words)
 
 
 def partition_of(queue: str, config: SlurmConfig, partitions: Sequence[str]) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
-from danlu.engines.api import Observation, Phase, Unreachable
+from danlu.engines.api import Observation, Phase, Refused, Unreachable
 from danlu.engines.slurm import queue
 from danlu.engines.slurm.attempts import Attempt, Index, Record, judge, read_record
 from danlu.engines.slurm.commands import Commands
@@ -23,7 +24,10 @@ from danlu.engines.slurm.queue import Entry
 from danlu.engines.slurm.reach import Doors
 from danlu.engines.slurm.users import Silent, User, Users
 
+log = logging.getLogger("danlu.slurm")
+
 _IDLE_FACTOR = 5  # so many cycles between two looks while there is nothing of ours
+_GLANCES = 4  # looks at the records in a cycle
 _MOST_AT_ONCE = 500  # attempts whose records are read with one request
 
 
@@ -71,16 +75,34 @@ class Watch:
 
     async def _run(self) -> None:
         while True:
-            with contextlib.suppress(Unreachable):
+            try:
                 await self.look()
-            quiet = not self.attempts or all(each.ended for each in self.attempts.values())
-            pause = self._config.cycle * (_IDLE_FACTOR if quiet else 1)
+            except Unreachable:
+                pass  # the next one may work
+            except Exception:
+                log.exception("looking at Slurm's queue failed")
+            try:
+                await self._pause()
+            except Exception:
+                log.exception("reading records failed")
+                await asyncio.sleep(self._config.cycle)
+
+    async def _pause(self) -> None:
+        """Until the next cycle. Meanwhile records tell of ends, without asking Slurm."""
+        if self._is_quiet():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause):
+                async with asyncio.timeout(self._config.cycle * _IDLE_FACTOR):
                     await self._soon.wait()
-            if self._soon.is_set():  # something was launched: not at once, and not twice
-                self._soon.clear()
-                await asyncio.sleep(self._config.cycle / 2)
+        if self._soon.is_set():  # something was launched: not at once, and not twice
+            self._soon.clear()
+        for _ in range(_GLANCES):
+            await asyncio.sleep(self._config.cycle / _GLANCES)
+            if len(self.attempts) <= _MOST_AT_ONCE:
+                async with self._looking:
+                    await self._read(None, time.monotonic())
+
+    def _is_quiet(self) -> bool:
+        return all(each.ended for each in self.attempts.values())
 
     def hurry(self) -> None:
         self._soon.set()
@@ -156,10 +178,10 @@ class Watch:
             started = time.monotonic()
             try:
                 entries = await asyncio.to_thread(queue.ask, self._commands)
-            except Unreachable as trouble:
+            except (Unreachable, Refused) as trouble:
                 self._away(str(trouble))
                 await self._read(None, started)
-                raise
+                raise Unreachable(str(trouble)) from trouble
             self.cycles += 1
             back = self.trouble is not None
             self.entries, self.trouble, self.looked_at = entries, None, started
