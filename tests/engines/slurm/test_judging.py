@@ -10,6 +10,7 @@ from danlu.engines.api import Phase, TaskSeen
 from danlu.engines.slurm import queue
 from danlu.engines.slurm.attempts import Attempt, judge, read_record
 from danlu.engines.slurm.users import User
+from danlu.spec.diagnose import describe, diagnose
 from tests.engines.slurm.test_reading import row
 
 NODES = {"n1": 5, "n2": 5}
@@ -90,6 +91,13 @@ def test_a_task_without_a_status_is_lost_only_when_slurm_is_sure() -> None:
 def test_what_slurm_or_somebody_ended_is_not_lost(state: str, hint: str) -> None:
     task = seen(slurm=entry(state=state), sure=True)
     assert (task.phase, task.signal, task.hint) == (Phase.EXITED, 9, hint)
+
+
+def test_slurms_own_time_limit_is_told_with_its_length() -> None:
+    times = {"starts": "2026-11-17T08:00:00", "ends": "2026-11-17T10:00:00"}
+    task = seen(slurm=entry(state="TIMEOUT", **times), sure=True)
+    reason, facts, _ = diagnose(task.exit_code, task.signal, task.hint, task.detail, b"", None)
+    assert describe(reason, facts).en == "Reached its time limit of 2h (Slurm)"
 
 
 def test_a_job_that_never_began_says_what_its_script_printed() -> None:

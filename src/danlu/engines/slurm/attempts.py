@@ -18,6 +18,7 @@ from danlu.engines.api import Phase, Seen, TaskSeen
 from danlu.engines.slurm.node.worker import FENCED
 from danlu.engines.slurm.queue import Entry
 from danlu.engines.slurm.users import User
+from danlu.spec.units import format_duration
 
 ENDED = frozenset({Phase.EXITED, Phase.LOST, Phase.ABSENT})
 _TERM, _KILL = 15, 9
@@ -25,8 +26,6 @@ _LONGEST = 500
 _HINTS = {"TIMEOUT": "time_limit", "DEADLINE": "time_limit", "OUT_OF_MEMORY": "out_of_memory"}
 _ENDED_BY_SLURM = frozenset({*_HINTS, "CANCELLED"})
 _WORDS = {
-    "TIMEOUT": "reached Slurm's time limit",
-    "DEADLINE": "reached its deadline in Slurm",
     "OUT_OF_MEMORY": "ran out of memory",
     "NODE_FAIL": "node failed",
     "BOOT_FAIL": "node did not boot",
@@ -271,6 +270,8 @@ def _over(
     detail = f"{where}: {words}" if where else words
     if claim is None and record.said:
         detail += f": {record.said}"
+    if _HINTS.get(state) == "time_limit":
+        detail = _limit(entry)
     if state in _ENDED_BY_SLURM:
         # Slurm's own decision or somebody's: not a fault of the platform, to be tried again.
         return TaskSeen(
@@ -291,6 +292,12 @@ def _over(
         gpus=before.gpus,
         ports=before.ports,
     )
+
+
+def _limit(entry: Entry | None) -> str:
+    if entry is None or entry.starts is None or entry.ends is None:
+        return "Slurm"
+    return f"{format_duration(max(1.0, entry.ends - entry.starts))} (Slurm)"
 
 
 def _exited(index: int, claim: Mapping[str, Any], status: Mapping[str, Any]) -> TaskSeen:
