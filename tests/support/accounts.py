@@ -11,6 +11,7 @@ import grp
 import itertools
 import os
 import pwd
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ class Accounts:
 
     def remove(self) -> None:
         for name in self._made:
-            _tool("userdel", name)
+            _tool("userdel", "--force", name)
         self._made.clear()
         with contextlib.suppress(KeyError):
             grp.getgrnam(self.group)
@@ -82,9 +83,18 @@ def _remove_left_behind() -> None:
     for each in pwd.getpwall():
         mark, pid, group = (*each.pw_gecos.split(" "), "", "")[:3]
         if mark == MARK and not Path(f"/proc/{pid}").exists():
-            _tool("userdel", each.pw_name)
+            end_all_of({each.pw_uid})
+            _tool("userdel", "--force", each.pw_name)
             with contextlib.suppress(KeyError):
                 _tool("groupdel", grp.getgrnam(group).gr_name)
+
+
+def end_all_of(uids: set[int]) -> None:
+    """Processes that somebody left behind; nobody else has the uids of a test's accounts."""
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid in uids:
+                os.kill(int(name), signal.SIGKILL)
 
 
 def _tool(*argv: str) -> None:

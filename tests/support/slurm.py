@@ -22,7 +22,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.support.accounts import Account, Accounts
+from tests.support.accounts import Account, Accounts, end_all_of
 from tests.support.parts import missing
 from tests.support.slurm_daemons import PACKAGES, PATH, Site, SlurmDaemons, absent, end
 
@@ -201,7 +201,7 @@ class Slurm(SlurmDaemons):
     def close(self) -> None:
         super().close()
         if self._accounts is not None:
-            _end_all_of({person.uid for person in self.people.values()})
+            end_all_of({person.uid for person in self.people.values()})
             self._accounts.remove()
             self._accounts = None
 
@@ -299,11 +299,3 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 def _pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
-def _end_all_of(uids: set[int]) -> None:
-    """Processes that a killed node left behind; nobody else has these uids."""
-    for pid in _pids():
-        with contextlib.suppress(OSError):
-            if os.stat(f"/proc/{pid}").st_uid in uids:
-                os.kill(pid, signal.SIGKILL)

@@ -29,6 +29,7 @@ PORTS = range(18000, 32000)
 PATIENCE = 120.0
 TRIES = 4
 NODE_MARK = "DANLU_TEST_NODE"
+RUN_MARK = "DANLU_TEST_RUN"
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -88,6 +89,7 @@ class SlurmDaemons:
         self.munged: subprocess.Popen[bytes] | None = None
         self.controller: subprocess.Popen[bytes] | None = None
         self.slurmds: dict[str, subprocess.Popen[bytes]] = {}
+        _end_left_behind()
         # Short: the path of a socket may have about a hundred letters only.
         self.folder = Path(tempfile.mkdtemp(prefix=self.prefix))
         self.env = {**os.environ, "PATH": PATH, "SLURM_CONF": str(self.folder / "slurm.conf")}
@@ -123,7 +125,7 @@ class SlurmDaemons:
     def start_node(self, name: str) -> None:
         (self.folder / "spool" / name).mkdir(exist_ok=True)
         # Its slurmstepds inherit the mark; nothing else tells of which node they are.
-        mark = {NODE_MARK: name}
+        mark = {NODE_MARK: name, RUN_MARK: str(os.getpid())}
         self.slurmds[name] = self._daemon(["slurmd", "-D", "-N", name], f"slurmd-{name}", env=mark)
 
     def pids(self) -> list[int]:
@@ -329,6 +331,18 @@ def free_ports(count: int) -> list[int]:
                 one.bind(("", port))
                 found.append(port)
     return found
+
+
+def _end_left_behind() -> None:
+    """A slurmstepd of a run that was killed would try to report for ever."""
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            here = Path("/proc") / name
+            if name.isdigit() and (here / "comm").read_text().strip() == "slurmstepd":
+                for word in (here / "environ").read_bytes().split(b"\0"):
+                    mark, _, run = word.decode(errors="replace").partition("=")
+                    if mark == RUN_MARK and not Path(f"/proc/{run}").exists():
+                        os.kill(int(name), signal.SIGKILL)
 
 
 def _end_with_parent() -> None:

@@ -50,7 +50,7 @@ def waiting_view(explanation: Explanation, now: float | None = None) -> Values:
             }
             for verdict in explanation.nodes[:200]
         ],
-        "position": explanation.position,
+        "position": explanation.position or None,
         "eta": None,
         "eta_why_en": "",
         "eta_why_zh": "",

@@ -38,7 +38,6 @@ from danlu.control.preparing import prepare
 from danlu.control.ruling import ruling
 from danlu.engines.api import (
     InDoubt,
-    OwnQueues,
     OwnRegistryImages,
     Phase,
     Placer,
@@ -134,7 +133,7 @@ async def _launch(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcom
             await context.folders.ready(person)
             engine = context.engine_of(job)
             places = engine.placer is Placer.ENGINE
-            among = engine.queue_nodes(job.row.queue) if isinstance(engine, OwnQueues) else None
+            among = context.engines.status(engine.name).queue_nodes(job.row.queue)
             launch = launch_of(
                 job,
                 attempt,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from danlu.control.live_job import LiveJob
-from danlu.engines.api import Engine, Inventory, Placer
+from danlu.engines.api import Engine, Inventory, OwnQueues, Placer
 from danlu.engines.missing import missing_engine
 from danlu.sched.api import Basis, Cause, CauseKind
 
@@ -28,6 +28,14 @@ class EngineStatus:
     def places(self) -> bool:
         """Whether it chooses nodes itself."""
         return self.engine.placer is Placer.ENGINE
+
+    def queue_nodes(self, queue: str) -> frozenset[str] | None:
+        """Where a queue of ours leads in the engine's own; None: to any of its nodes."""
+        engine = self.engine
+        # The class is asked: an engine that is away may not answer for itself.
+        if not issubclass(type(engine), OwnQueues) or not isinstance(engine, OwnQueues):
+            return None
+        return engine.queue_nodes(queue) if self.met else None
 
     @property
     def closed(self) -> Cause | None:

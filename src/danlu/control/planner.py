@@ -13,7 +13,6 @@ from danlu.control.engine_words import in_queue_words
 from danlu.control.holders import as_running
 from danlu.control.live_job import LiveJob, waiting_of
 from danlu.control.totals import ClusterTotals, add_up
-from danlu.engines.api import OwnQueues
 from danlu.sched.api import (
     DEFAULT_QUEUE,
     Admit,
@@ -81,8 +80,7 @@ class Planner:
         if len(context.engines) > 1:
             mine = context.ledger.nodes_of(engine.name)
             nodes = mine if nodes is None else nodes & mine
-        own = engine.engine
-        theirs = own.queue_nodes(queue) if isinstance(own, OwnQueues) and engine.met else None
+        theirs = engine.queue_nodes(queue)
         if theirs is not None:
             nodes = theirs if nodes is None else nodes & theirs
         return replace(

@@ -84,4 +84,5 @@ def explain_in_engine(
     nodes, more = blockers.verdicts(snapshot, Room(snapshot.nodes), shape, rules.nodes)
     mine = tuple(verdict for verdict in nodes if "queue" not in verdict.lacks)
     holders = blockers.holders(snapshot, shape, mine)
-    return Explanation(job_id, (cause,), mine, 1, more_nodes=more, holders=holders, eta=eta)
+    # Its place in that queue is the engine's affair.
+    return Explanation(job_id, (cause,), mine, 0, more_nodes=more, holders=holders, eta=eta)

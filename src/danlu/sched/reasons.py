@@ -144,7 +144,7 @@ class Explanation:
     job_id: str
     causes: tuple[Cause, ...]
     nodes: tuple[NodeVerdict, ...]
-    position: int  # 1 is next
+    position: int  # 1 is next; 0: in the queue of an engine, which knows
     starts_now: bool = False
     places: tuple[Placement, ...] = ()
     more_nodes: int = 0  # nodes left out of `nodes` because they have less free

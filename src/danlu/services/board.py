@@ -9,6 +9,7 @@ from itertools import islice
 
 from danlu.access.principal import Principal
 from danlu.control.controller import Controller
+from danlu.control.live_job import waiting_of
 from danlu.sched.api import Explanation, Policy, Snapshot, Waiting
 from danlu.sched.explain.explain import explain
 from danlu.services.names import Names, unnamed, without_names
@@ -20,7 +21,7 @@ _FRESH = 2.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    place: int | None  # None: it waits for something else than its turn
+    place: int | None  # None: it waits for something else than its turn, or elsewhere
     job: Waiting
     why: Explanation | None  # None: too far behind to be worth an estimate
 
@@ -47,7 +48,8 @@ class Board:
             if self._head is None or time.time() - self._head.at > _FRESH:
                 planner = self._controller.planner
                 snapshot, policy = planner.snapshot(), planner.policy
-                self._head = await asyncio.to_thread(_explained, snapshot, policy)
+                ours = await asyncio.to_thread(_explained, snapshot, policy)
+                self._head = self._with_engines(ours)
             head = self._head
         hide = self._names.hidden_from(who)
         jobs = head.jobs[:limit]
@@ -61,6 +63,21 @@ class Board:
                 for each in jobs
             )
         return replace(head, jobs=jobs)
+
+    def _with_engines(self, head: Head) -> Head:
+        """And the jobs in the queues of engines, whose order only the engines know."""
+        context, planner = self._controller.context, self._controller.planner
+        pending = sorted(
+            (job for job in context.attempts.values() if job.pending), key=lambda job: job.row.seq
+        )
+        jobs = list(head.jobs)
+        explained = sum(each.why is not None for each in jobs)
+        for number, job in enumerate(pending[: max(0, MOST - len(jobs))], explained):
+            why = planner.explain(job.id) if number < SHOWN else None
+            jobs.append(Next(None, waiting_of(job.row, job.spec, job.shapes), why))
+        # Those with an explanation are those that are shown.
+        jobs.sort(key=lambda each: each.why is None)
+        return Head(head.at, head.waiting + len(pending), tuple(jobs))
 
 
 def _explained(snapshot: Snapshot, policy: Policy) -> Head:

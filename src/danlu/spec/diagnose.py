@@ -89,6 +89,8 @@ def diagnose(
     if detail:
         facts["detail"] = printable(detail)
     known = _known(hint)
+    if known is Reason.TIME_LIMIT and detail:
+        facts["limit"] = facts.pop("detail")  # the engine's own limit
     lines = _lines(tail)
     if known is not None and known is not Reason.COMPLETED:
         return _finish(known, facts, _evidence_of(known, lines), resources)

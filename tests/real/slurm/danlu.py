@@ -1,4 +1,4 @@
-"""A real Danlu server on the real Slurm of these tests: its admin is one of Slurm's people."""
+"""A real Danlu server on the real Slurm of these tests: its people are Slurm's people."""
 
 from __future__ import annotations
 
@@ -26,10 +26,6 @@ source = "{homes}"
 [volumes.gdata]
 source = "{homes}/gdata"
 
-[users.admin]
-uid = {uid}
-gid = {gid}
-groups = [{groups}]
 """
 
 
@@ -45,10 +41,11 @@ def config_of(slurm: Slurm, who: Account, more: str = "") -> str:
         conf=slurm.conf,
         partition=PARTITION,
         model=MODEL,
-        uid=who.uid,
-        gid=who.gid,
-        groups=", ".join(map(str, who.groups)),
     )
+    people = {"admin": who} | {each.name: each for each in slurm.people.values() if each != who}
+    for name, each in people.items():
+        text += f"[users.{name}]\nuid = {each.uid}\ngid = {each.gid}\n"
+        text += f"groups = {list(each.groups)}\n\n"
     return text + more
 
 

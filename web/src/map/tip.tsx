@@ -24,7 +24,7 @@ export function Tip({ pointed, me }: { pointed: Pointed; me: string }) {
     <div className="tip" role="tooltip" style={{ left: Math.max(8, left), ...place }}>
       <div className="row">
         {gpu.owner !== null && <Initials name={gpu.owner} me={mine} />}
-        <b className="grow cut">{what(pointed.cell)}</b>
+        <b className={pointed.cell.kind === "outside" ? "grow" : "grow cut"}>{what(pointed.cell)}</b>
         <span className="dim mono">{gpu.node}</span>
       </div>
       <dl>
