@@ -284,8 +284,8 @@ class QueueingEngine:
 
     def __getattr__(self, name: str) -> Any:
         """Talking to tasks and reading logs: on the nodes, if the system can be reached."""
-        if name.startswith("_"):
-            raise AttributeError(name)
+        if name.startswith("_") or not (hasattr(LocalEngine, name) or name == "ports"):
+            raise AttributeError(name)  # also while it is away: it has no such ability
         self._reach()
         return getattr(self.system.runner, name)
 

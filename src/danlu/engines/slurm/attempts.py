@@ -161,8 +161,8 @@ class Record:
     gone: bool = False  # its folder is not there
 
 
-def read_record(values: Any, count: int) -> Record:
-    """From an answer that nobody vouches for."""
+def read_record(values: Any, count: int, nodes: Mapping[str, int]) -> Record:
+    """From an answer that nobody vouches for. `nodes`: how many GPUs each node of Slurm has."""
     if not isinstance(values, dict):
         return Record("", gone=values == "gone")
     tasks = []
@@ -170,9 +170,19 @@ def read_record(values: Any, count: int) -> Record:
     for index in range(count):
         pair = listed[index] if isinstance(listed, list) and index < len(listed) else (None, None)
         claim, status = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
-        tasks.append((_mapping(claim), _mapping(status)))
+        tasks.append((_checked(claim, nodes), _mapping(status)))
     said = str(values.get("said") or "")[:_LONGEST]
     return Record(str(values.get("claim") or "?"), tuple(tasks), said)
+
+
+def _checked(claim: Any, nodes: Mapping[str, int]) -> Mapping[str, Any] | None:
+    """Users write their claims themselves: none may hold what is not Slurm's."""
+    if not isinstance(claim, dict):
+        return None
+    node = _word(claim.get("node"))
+    most = nodes.get(node, 0)
+    held = ",".join(str(index) for index in _numbers(claim.get("gpus")) if index < most)
+    return claim | {"node": node if node in nodes else "", "gpus": held}
 
 
 def _mapping(value: Any) -> Mapping[str, Any] | None:
@@ -181,9 +191,20 @@ def _mapping(value: Any) -> Mapping[str, Any] | None:
 
 def judge(attempt: Attempt, record: Record, entry: Entry | None, sure: bool) -> None:
     """Sets the attempt's tasks. `sure`: Slurm has been saying for a while that it is over."""
+    if entry is not None and entry.nodes:
+        record = _witnessed(record, entry.nodes)
     attempt.tasks = tuple(
         _task(attempt, index, record, entry, sure) for index in range(attempt.count)
     )
+
+
+def _witnessed(record: Record, nodes: tuple[str, ...]) -> Record:
+    """A task is where Slurm put its job, whatever it says itself."""
+    tasks = tuple(
+        (claim if claim is None or claim.get("node") in nodes else {**claim, "node": nodes[0]}, end)
+        for claim, end in record.tasks
+    )
+    return Record(record.claim, tasks, record.said, record.gone)
 
 
 def _task(
@@ -244,7 +265,9 @@ def _over(
         )  # fmt: skip
     state = entry.state if entry is not None else ""
     where = node or ", ".join(entry.nodes if entry else ())
-    words = _WORDS.get(state, f"ended in Slurm as {state}" if state else _WORDS[""])
+    words = _WORDS.get(state) or f"ended in Slurm as {state}"
+    if state not in _WORDS and entry is not None and entry.reason:
+        words += f" ({entry.reason})"
     detail = f"{where}: {words}" if where else words
     if claim is None and record.said:
         detail += f": {record.said}"
@@ -291,8 +314,8 @@ def _exited(index: int, claim: Mapping[str, Any], status: Mapping[str, Any]) -> 
 
 
 def _note_door(attempt: Attempt, index: int, claim: Mapping[str, Any]) -> None:
-    port = claim.get("port")
-    if isinstance(port, int) and 0 < port < 65536:
+    port, node = claim.get("port"), claim.get("node")
+    if node and isinstance(port, int) and 0 < port < 65536:
         attempt.doors[index] = (_word(claim.get("node")), port)
 
 
@@ -305,10 +328,12 @@ def _word(value: Any) -> str:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+    good = isinstance(value, int | float) and 0 <= value < 1e12  # no NaN either
+    return float(value) if good else None
 
 
 def _numbers(value: Any) -> tuple[int, ...]:
     if not isinstance(value, str):
         return ()
-    return tuple(int(word) for word in value.split(",")[:64] if word.isascii() and word.isdigit())
+    words = value.split(",", 64)[:64]
+    return tuple(int(word) for word in words if word.isascii() and word.isdigit() and len(word) < 6)

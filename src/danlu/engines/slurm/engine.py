@@ -119,6 +119,7 @@ class SlurmEngine:
         found = inventory.nodes(nodes)
         parts = inventory.partitions(partitions)
         self._nodes = found
+        self.watch.nodes = {node.info.name: len(node.info.gpus) for node in found}
         self._partitions = parts
         types = [gpu.model for node in found for gpu in node.info.gpus]
         cluster = Cluster(

@@ -247,7 +247,7 @@ class Launcher:
             raise Unreachable(str(error)) from error
         records = answer.get("records")
         found = records.get(attempt.id) if isinstance(records, dict) else None
-        return read_record(found, attempt.count)
+        return read_record(found, attempt.count, self._watch.nodes)
 
     async def _fence(self, attempt: Attempt) -> str:
         try:
@@ -291,7 +291,7 @@ class Launcher:
             raise Unreachable(str(error)) from error
         found = {"claim": attempt.handle, "tasks": answer.get("tasks")}
         before = attempt.tasks
-        judge(attempt, read_record(found, attempt.count), None, sure=False)
+        judge(attempt, read_record(found, attempt.count, self._watch.nodes), None, sure=False)
         if attempt.tasks != before:
             self._watch.mark(attempt)
         self._watch.open_doors(attempt)

@@ -46,6 +46,7 @@ class Watch:
         self.trouble: str | None = "Slurm has not been asked yet"
         self.looked_at = 0.0  # monotonic: when the last answer of the queue was asked for
         self.cycles = 0
+        self.nodes: Mapping[str, int] = {}  # how many GPUs each has
         self._config = config
         self._commands = commands
         self._users = users
@@ -206,7 +207,9 @@ class Watch:
             if not attempt.ended and not attempt.launching:
                 by_user.setdefault(attempt.user, []).append(attempt)
         reads = [self._read_of(user, mine, entries, started) for user, mine in by_user.items()]
-        await asyncio.gather(*reads)
+        for done in await asyncio.gather(*reads, return_exceptions=True):
+            if isinstance(done, Exception):  # what one user wrote does not blind us to others
+                log.warning("reading records failed: %r", done)
 
     async def _read_of(
         self,
@@ -225,7 +228,9 @@ class Watch:
             records = answer.get("records")
             for attempt in some:
                 found = records.get(attempt.id) if isinstance(records, dict) else None
-                await self._judge(attempt, read_record(found, attempt.count), entries, started)
+                await self._judge(
+                    attempt, read_record(found, attempt.count, self.nodes), entries, started
+                )
 
     async def _judge(
         self,
