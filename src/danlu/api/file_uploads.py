@@ -39,6 +39,7 @@ CHECKSUMS = "sha256,sha1,md5"
 LARGEST = 1 << 44
 LARGEST_BUNDLE = 1 << 30
 PIECE = 1 << 20
+MOST_READ = 1 << 18
 STREAM = "application/offset+octet-stream"
 _NONCE = re.compile(r"[0-9a-f]{32}")
 _TUS = {"Tus-Resumable": VERSION, "Cache-Control": "no-store"}
@@ -217,22 +218,19 @@ async def _append(
 
 async def _pass_on(request: Request, transfer: Transfer) -> None:
     """From the request to the helper; also what came before the connection broke."""
-    held = bytearray()
+    held = transfer.buffer()
     try:
         async for piece in request.stream():
-            held += piece
-            if len(held) >= PIECE:
-                await _write(transfer, held)
-                held = bytearray()
+            for at in range(0, len(piece), MOST_READ):
+                if len(held) > PIECE - MOST_READ:
+                    await transfer.write(held)
+                    held = transfer.buffer()
+                held += piece[at : at + MOST_READ]
     except ClientDisconnect:
         pass
-    await _write(transfer, held)
-    await transfer.write(b"")
-
-
-async def _write(transfer: Transfer, held: bytearray) -> None:
-    for at in range(0, len(held), PIECE):
-        await transfer.write(held[at : at + PIECE])
+    if len(held) > len(transfer.buffer()):
+        await transfer.write(held)
+    await transfer.write(transfer.buffer())
 
 
 # -- what is asked -------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+from danlu.files.helper.wire import HEAD
 from danlu.files.helpers import PATIENCE, Away, Call
 from danlu.services.file_words import FileFault, fault
 
@@ -46,10 +47,14 @@ class Transfer:
         finally:
             self._call.close()
 
-    async def write(self, data: bytes | bytearray) -> None:
-        """Empty data is the end. Raises FileFault, for what the helper says of it."""
+    def buffer(self) -> bytearray:
+        """To be filled with at most a megabyte, and written."""
+        return bytearray(HEAD.size)
+
+    async def write(self, data: bytearray) -> None:
+        """An empty buffer is the end. Raises FileFault, for what the helper says of it."""
         try:
-            await self._call.send_piece(data)
+            await self._call.send_framed(data)
         except Away as away:
             if away.code == "interrupted":
                 await self.result()  # the helper has said why, before it closed

@@ -60,12 +60,15 @@ class Files:
         volumes: Volumes,
         folders: Folders,
         uids: Uids | None,
+        keep_free: int | None = None,
         helpers: Helpers | None = None,
     ) -> None:
+        """`keep_free`: bytes that uploads leave on a disk; None: the usual."""
         self._identities = identities
         self._volumes = volumes
         self._folders = folders
         self._uids = uids
+        self._keep_free = keep_free
         self.helpers = helpers or Helpers()
         self.operations = Operations()
         self._measured: dict[tuple[str, str], Measured] = {}
@@ -261,6 +264,7 @@ class Files:
 
     async def upload(self, asks: Asker, op: str, path: str, **values: Any) -> Transfer:
         """`op`: create, look, append or forget. Writing begins with the first answer."""
+        values["keep_free"] = self._keep_free
         return await self._begin(asks, f"upload-{op}", {"path": path}, **values)
 
     async def unpack(self, asks: Asker, path: str, **values: Any) -> Operation:

@@ -217,8 +217,9 @@ def _catalogue(context: Context, changed: Callable[[], None]) -> Catalogue:
 
 
 def _files(context: Context) -> Files:
-    uids = context.settings.uids
-    return Files(context.identities, context.volumes, context.folders, uids)
+    settings = context.settings
+    people = (context.identities, context.volumes, context.folders)
+    return Files(*people, settings.uids, settings.limits.free)
 
 
 def _at_home(context: Context) -> HomeKeys:

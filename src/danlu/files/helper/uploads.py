@@ -23,7 +23,7 @@ from danlu.files.helper.names import LONGEST
 from danlu.files.helper.request import Request
 
 _NONCE = re.compile(r"[0-9a-f]{32}")
-RESERVE = 64 << 20  # bytes an upload leaves free
+RESERVE = 1 << 30  # bytes an upload leaves free, as new jobs do
 _MODES = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -51,7 +51,8 @@ def create(request: Request) -> None:
         if request.text("kind") != "bundle":
             _check_taken(request, folder, name, where)
         found = os.fstatvfs(where.root.fd)
-        if size + RESERVE > found.f_bavail * found.f_frsize:
+        left = min(RESERVE, found.f_blocks * found.f_frsize // 20)
+        if size + request.number("keep_free", left) > found.f_bavail * found.f_frsize:
             raise Fault("no_room", where.shown)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _MODES
         os.close(os.open(_part(request), flags, 0o666, dir_fd=folder))
