@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from functools import partial
 
 from danlu.control.context import Context, log, now
@@ -24,6 +23,7 @@ class DiskUses:
     def __init__(self, context: Context, levels: DiskLevels) -> None:
         self._context = context
         self._levels = levels
+        self._tried: dict[tuple[str, str], float] = {}  # many people have no folder yet
 
     async def run(self) -> None:
         await asyncio.sleep(_SOON)
@@ -43,7 +43,8 @@ class DiskUses:
             await self._context.store.write(partial(disks.forget_size, kind=kind, name=name))
         for key, path in folders.items():
             row = known.get(key)
-            if row is None or row.counted_at < before:
+            if max(row.counted_at if row else 0.0, self._tried.get(key, 0.0)) < before:
+                self._tried[key] = now()
                 await self.count(*key, path)
                 await asyncio.sleep(_PAUSE)
 
@@ -51,6 +52,7 @@ class DiskUses:
         try:
             found = await self._context.counting.count(path)
         except Uncountable:
+            await self._context.store.write(partial(disks.forget_size, kind=kind, name=name))
             return None
         row = SizeRow(kind, name, found.blocks, found.files, now())
         await self._context.store.write(partial(disks.put_size, row=row))
@@ -77,8 +79,7 @@ class DiskUses:
             ("logs", "logs"): f"{files.data}/logs",
             ("registry", "registry"): f"{files.data}/registry",
         }
-        there = await asyncio.to_thread(lambda: {p for p in found.values() if os.path.isdir(p)})
-        return {key: path for key, path in found.items() if path in there}
+        return found
 
     async def of_disks(self) -> dict[str, list[SizeRow]]:
         """By disk, largest first."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from danlu import __version__
 from danlu.engines.api import LogFile
 from danlu.files.archive import Sink, Totals, Writer, files_below
+from danlu.files.bundles.stores import AREA as BUNDLES
 from danlu.files.settings import FileSettings
 from danlu.files.volumes import AREA
 from danlu.spec.text import Text
@@ -28,7 +29,7 @@ PRIVATE = ("admin.json",)
 """Files of the data folder that go along; keys (`*.key`) do, too."""
 
 KEY_SUFFIX = ".key"
-OF_USERS = ("home", AREA)
+OF_USERS = ("home", AREA, BUNDLES)
 """Folders with what belongs to users and groups; only on request."""
 
 
