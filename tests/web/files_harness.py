@@ -86,7 +86,8 @@ class FileCentre:
     def take(self, kind: str, *paths: Path) -> None:
         """As the browser's own dialog hands them over."""
         chosen = [str(path) for path in paths]
-        self.page.locator(f"input[data-upload={kind}]").set_input_files(chosen)
+        found = self.page.locator(f"input[data-upload={kind}]")
+        found.set_input_files(chosen, timeout=300_000)  # it reads the whole folder first
 
     def sent(self, minutes: float = 2) -> None:
         expect(self.page.locator(".tray li[data-state]").first).to_be_visible()

@@ -42,7 +42,7 @@ export default function DatasetsPage() {
       <div className="page-head">
         <h1>{words.title}</h1>
         <div className="tools">
-          <input className="input find-jobs" type="search" aria-label={words.find} placeholder={words.find} value={text} onChange={(event) => setText(event.target.value)} />
+          <input className="input find-here" type="search" aria-label={words.find} placeholder={words.find} value={text} onChange={(event) => setText(event.target.value)} />
           <button className="button primary" onClick={() => setAdds(true)}>
             <Plus />
             {admin ? words.add : words.propose}

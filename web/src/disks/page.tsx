@@ -121,7 +121,7 @@ function DiskCard({ disk }: { disk: Disk }) {
           <ul className="uses">
             {disk.uses.slice(0, SHOWN).map((use) => (
               <li key={`${use.kind} ${use.name}`}>
-                <span className="cut" title={use.name}>{use.name} <span className="note">{words.kinds[use.kind] ?? use.kind}</span></span>
+                <span className="cut" title={use.name}>{use.name !== use.kind && use.name} <span className={use.name === use.kind ? "" : "note"}>{words.kinds[use.kind] ?? use.kind}</span></span>
                 <span className="meter"><i style={{ width: `${(100 * use.bytes) / largest}%` }} /></span>
                 <span className="num" title={clock(use.counted_at, time)}>{size(use.bytes)}</span>
               </li>
@@ -198,7 +198,7 @@ function Own({ own }: { own: OwnUse[] }) {
       title: words.place,
       cell: (use) => (
         <>
-          {use.kind === "bundles" ? use.name || words.kinds[use.kind] : <Link className="breakable" to={addressOf(use.path)}>{use.path}</Link>}{" "}
+          {use.path !== "" && <Link className="breakable" to={addressOf(use.path)}>{use.path}</Link>}{" "}
           <span className="note">{words.kinds[use.kind] ?? use.kind}</span>
         </>
       ),

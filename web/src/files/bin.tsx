@@ -38,7 +38,7 @@ export function BinPage() {
     },
     { title: words.was, kind: "wide-only", cell: (item) => <span className="breakable">{parentOf(item.path)}</span> },
     { title: words.columns.size, kind: "num wide-only", cell: (item) => size(item.size) },
-    { title: words.deletedAt, cell: (item) => clock(item.deleted_at, time) },
+    { title: words.deletedAt, kind: "wide-only", cell: (item) => clock(item.deleted_at, time) },
     { title: words.goesAt, kind: "wide-only", cell: (item) => clock(item.expires_at, time) },
     {
       title: words.acts.more,

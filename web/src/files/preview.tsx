@@ -47,7 +47,7 @@ function Facts({ entry }: { entry: Entry }) {
     ...(entry.target == null ? [] : [[words.facts.target, entry.target] as [string, string]]),
   ];
   return (
-    <div className="body facts">
+    <div className="body file-facts">
       <dl>
         {rows.map(([key, value]) => (
           <div key={key}>

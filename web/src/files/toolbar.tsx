@@ -56,7 +56,7 @@ export function Toolbar({ path, root, text, readOnly, chosen, view, change, take
           {words.hidden}
         </label>
         <input ref={box} className="input find" type="search" aria-label={words.search} placeholder={words.search} value={typed} maxLength={200} onChange={(event) => setTyped(event.target.value)} />
-        <button type="button" className="button" disabled={readOnly} onClick={() => actions.act("folder")}>
+        <button type="button" className="button" aria-label={words.acts.folder} disabled={readOnly} onClick={() => actions.act("folder")}>
           <Folder />
           <span className="wide">{words.acts.folder}</span>
         </button>
@@ -104,7 +104,7 @@ function ChosenBar({ chosen, actions, readOnly }: { chosen: Entry[]; actions: Ac
     <div className="file-chosen" role="toolbar" aria-label={words.chosen(chosen.length, bytes)}>
       <span className="grow note">{words.chosen(chosen.length, bytes)}</span>
       {download?.href !== undefined && (
-        <a className="button small" href={download.href} download="">
+        <a className="button small" aria-label={words.acts.download} href={download.href} download="">
           <Down />
           <span className="wide">{words.acts.download}</span>
         </a>

@@ -143,7 +143,7 @@ export const dataEn = {
     kept: "kept",
     gone: "removed",
     lastCleaning: (at: string, by: string) => (by === "" ? `Last cleaned ${at}, by its timetable` : `Last cleaned ${at}, by ${by}`),
-    next: (at: string) => `next ${at}`,
+    next: (at: string) => `Next: ${at}.`,
     away: "cannot be looked at",
   },
 };

@@ -143,7 +143,7 @@ export const dataZh: DataWords = {
     kept: "保留",
     gone: "已删除",
     lastCleaning: (at, by) => (by === "" ? `上次清理：${at}，按计划` : `上次清理：${at}，${by}`),
-    next: (at) => `下次 ${at}`,
+    next: (at) => `下次：${at}。`,
     away: "无法查看",
   },
 };

@@ -40,7 +40,7 @@ export default function ImagesPage() {
       <div className="page-head">
         <h1>{words.title}</h1>
         <div className="tools">
-          <input className="input find-jobs" type="search" aria-label={words.find} placeholder={words.find} value={text} onChange={(event) => setText(event.target.value)} />
+          <input className="input find-here" type="search" aria-label={words.find} placeholder={words.find} value={text} onChange={(event) => setText(event.target.value)} />
           <Segments<Which> label={words.which} value={which} choices={CHOICES.map((choice) => [choice, words.choices[choice]])} choose={(choice) => setAddress(choice === "all" ? {} : { which: choice }, { replace: true })} />
           <AddButton />
           <Link className="button primary" to="/images/new">

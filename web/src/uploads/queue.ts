@@ -67,6 +67,7 @@ const AT_ONCE = 3; // browsers open six connections to a server, and the page ne
 const WAITS = [1, 2, 3, 5, 10, 15]; // seconds between tries
 const SHOWN_AGAIN = 250; // milliseconds
 const LATELY = 8000;
+const SEEN = 60_000; // so long what is complete is shown
 
 const isTree = (picked: readonly Picked[]) => picked.some(({ path, file }) => file === null || path.includes("/"));
 
@@ -316,7 +317,10 @@ export class Queue {
     batch.state = batch.failures.length > 0 ? "failed" : "done";
     batch.current = "";
     this.show();
-    if (batch.failures.length === 0) await forget(batch.key);
+    if (batch.failures.length === 0) {
+      await forget(batch.key);
+      setTimeout(() => this.clear(batch.id), SEEN);
+    }
     this.ended(batch);
   }
 
