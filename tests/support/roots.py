@@ -28,7 +28,7 @@ _BIONIC = tuple(
 )
 _BIONIC_PACKAGES = (
     *("base-files", "bash", "coreutils", "dash", "findutils", "grep", "gzip", "libc-bin", "sed"),
-    *("tar", "python3.8", "python3.8-venv"),
+    *("tar", "libstdc++6", "python3.8", "python3.8-venv"),
 )
 # As in images for training: a Python of conda's beside the system's, and gigabytes of libraries.
 _CONDA = """set -eu
@@ -39,8 +39,7 @@ chmod 1777 tmp
 cp usr/bin/python3.8 opt/conda/bin/python3.8
 ln -s python3.8 opt/conda/bin/python
 cp -r usr/lib/python3.8 opt/conda/lib/python3.8
-mkdir -p opt/conda/lib/python3.8/site-packages
-echo 'where = "conda base"' > opt/conda/lib/python3.8/site-packages/mine.py
+echo 'where = "conda base"' > opt/conda/lib/python3.8/mine.py
 echo '{"name": "python", "version": "3.8"}' > opt/conda/conda-meta/python.json
 echo 'export FROM_CONDA=yes' > opt/conda/etc/conda/activate.d/it.sh
 ln -s python3.8 usr/bin/python3

@@ -56,7 +56,14 @@ _ASK = (
     "except Exception: own = False\n"
     "try: libc = 'gnu' if os.confstr('CS_GNU_LIBC_VERSION') else 'musl'\n"
     "except (ValueError, OSError): libc = 'musl'\n"
-    "print(json.dumps([sys.version_info[:2], libc, own]))"
+    "fits = True\n"
+    "if libc == 'gnu':\n"  # our pyzmq brings it along only for musl
+    " try:\n"
+    "  import ctypes\n"
+    "  ctypes.CDLL('libstdc++.so.6')\n"
+    " except ImportError: pass\n"
+    " except OSError: fits = False\n"
+    "print(json.dumps([sys.version_info[:2], libc, own, fits]))"
 )
 
 
@@ -100,11 +107,11 @@ class Pythons:
                 timeout=_PATIENCE,
                 check=True,
             )
-            version, libc, own = json.loads(done.stdout.splitlines()[-1])
+            version, libc, own, fits = json.loads(done.stdout.splitlines()[-1])
         except (OSError, ValueError, IndexError, subprocess.SubprocessError):
             return None
         folder = f"{self._tools}/kernels/cp{version[0]}{version[1]}-{libc}"
-        if not own and not os.path.isdir(folder):
+        if not own and not (fits and os.path.isdir(folder)):
             return None
         shown = f"{version[0]}.{version[1]}"
         return Python(
