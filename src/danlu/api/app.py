@@ -23,10 +23,8 @@ from danlu.api import (
     pages,
     platform,
     prometheus,
-    saves,
     session,
     sse,
-    tensorboards,
     websockets,
 )
 from danlu.api.bounds import STREAMED, Bounded
@@ -52,7 +50,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 NO_NAMES = Hosts()
 
-# Loaded when first asked for: the first part of the path, and the module with all routes below it.
+# Loaded when first asked for: which paths, and the modules with their routes.
 LATER = {
     "environments": "environments",
     "ssh-keys": "ssh_keys",
@@ -67,6 +65,11 @@ LATER = {
     "registry": "registry",
     "files": "files file_transfers file_uploads",
     "images": "images",
+    "saves": "saves",
+    "jobs/*/save": "saves",
+    "environments/*/save": "saves",
+    "tensorboards": "tensorboards",
+    "jobs/*/tensorboard": "tensorboards",
     "bundles": "bundles",
     "datasets": "datasets",
     "disks": "disks",
@@ -108,7 +111,6 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         jobs,
         logs,
         metrics,
-        saves,
         session,
         browser,
         platform,
@@ -116,7 +118,6 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         sse,
         websockets,
         doors,
-        tensorboards,
     ):
         include(module.router)
     later = Later(BASE, LATER, app.router.routes, include)

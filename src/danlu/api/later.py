@@ -16,8 +16,9 @@ from starlette.types import Scope
 class Later(BaseRoute):
     """Stands before the routes that it loads, and matches nothing itself.
 
-    `modules` has the first part of a path and the modules (names with spaces between them) with
-    every route below it; `include` appends a module's routes to `routes`.
+    `modules` has the first part of a path, or the first and the last of three (`jobs/*/save`), and
+    the modules (names with spaces between them) with every such route; `include` appends a
+    module's routes to `routes`.
     """
 
     def __init__(
@@ -35,9 +36,11 @@ class Later(BaseRoute):
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         path: str = scope["path"]
         if self._modules and path.startswith(self._base):
-            name = self._modules.get(path[len(self._base) :].partition("/")[0])
-            if name is not None:
-                self._load(name)  # the search for a route comes by what is added here
+            parts = path[len(self._base) :].split("/")
+            for key in (parts[0], f"{parts[0]}/*/{parts[-1]}"):
+                names = self._modules.get(key)
+                if names is not None:
+                    self._load(names)  # the search for a route comes by what is added here
         return Match.NONE, {}
 
     def load_all(self) -> None:

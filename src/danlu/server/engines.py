@@ -32,7 +32,6 @@ from danlu.engines.local.config import (
     NodeConfig,
 )
 from danlu.engines.local.engine import LocalEngine
-from danlu.engines.slurm.engine import SlurmEngine
 from danlu.server.confinement import KEYS as CONFINING
 from danlu.server.confinement import Confinement
 from danlu.server.files import context_path
@@ -106,6 +105,8 @@ def _local(config: EngineConfig, around: Surroundings) -> Engine:
 
 
 def _slurm(config: EngineConfig, around: Surroundings) -> Engine:
+    from danlu.engines.slurm.engine import SlurmEngine  # only for those who have a cluster
+
     folder = around.folder(config.name)
     values = dict(config.values)
     return SlurmEngine(slurm_config(values, folder, around.log_cap, around.identities), config.name)

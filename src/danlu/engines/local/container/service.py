@@ -7,6 +7,8 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from danlu.engines.api import PullAccess, StoredImage, Unreachable
 from danlu.engines.local.config import LocalConfig
@@ -16,9 +18,11 @@ from danlu.engines.local.container.images import Images
 from danlu.engines.local.container.pulls import Progress
 from danlu.engines.local.container.runtimes import Runtime, Search, find
 from danlu.engines.local.container.saving.held import Held
-from danlu.engines.local.container.saving.saves import Saves
 from danlu.engines.local.container.wire import Away, Failed
 from danlu.spec.text import Text
+
+if TYPE_CHECKING:
+    from danlu.engines.local.container.saving.saves import Saves
 
 _LOOK_EVERY = 30.0  # seconds between searches for a missing runtime
 _TIDY_PATIENCE = 20.0
@@ -33,15 +37,22 @@ class Containers:
         self._discarding: set[asyncio.Task[None]] = set()
         self.search = Search(None)
         self.images = Images(config.containers)
-        self.saves = Saves()
         self._held = Held(config.data / "held-containers")
 
     @property
     def runtime(self) -> Runtime | None:
         return self.search.runtime
 
+    @cached_property
+    def saves(self) -> Saves:
+        """Few containers are ever saved: what that takes is loaded with the first one."""
+        from danlu.engines.local.container.saving.saves import Saves
+
+        return Saves()
+
     async def close(self) -> None:
-        await self.saves.close()
+        if "saves" in vars(self):
+            await self.saves.close()
         await self.images.close()
         if self._discarding:
             await asyncio.wait(self._discarding)
