@@ -22,6 +22,7 @@ from bench.measure import Options, in_turns, median, note
 from bench.server import Danlu
 from bench.table import Goal, Row
 
+SUMMARY = "pushing and pulling layers against docker-registry, and memory"
 PIECE = 1 << 16
 SIZE = 1 << 30
 ANCHOR = "docker-registry"

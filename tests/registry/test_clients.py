@@ -77,6 +77,9 @@ def test_docker_as_the_command_line_prints_it(
         refused = world.server.cli("registry", *words, env=other)
         assert refused.returncode != 0 and b"There is no repository" in refused.stderr
     good(world.server.cli("registry", "delete", "-y", f"{host}/{name}/x:1", env=env))
+    assert "Freed" in good(world.server.cli("registry", "gc"))
+    assert world.server.cli("registry", "gc", env=env).returncode != 0
+    assert world.server.cli("registry", "gc", "--grace", "soon").returncode == 2
     gone = docker.client("pull", image)
     assert gone.returncode != 0 and b"manifest" in gone.stderr
 

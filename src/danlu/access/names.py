@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 
 from danlu.access.errors import Unfit
+from danlu.registry.names import RESERVED as IMAGES
 from danlu.spec.text import Text
 
 NAME_PATTERN = r"[a-z][a-z0-9_.-]{0,30}[a-z0-9]|[a-z]"
-RESERVED = frozenset({"all", "anyone", "danlu", "everyone", "me", "nobody", "root", "system"})
+RESERVED = frozenset(
+    {"all", "anyone", "danlu", "everyone", "me", "nobody", "root", "system"} | IMAGES
+)
 LONGEST_TEXT = 200
 _NAME = re.compile(NAME_PATTERN)
 

@@ -10,12 +10,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, BinaryIO, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
-from danlu.registry.client import Client
 from danlu.spec.job import Command, JobSpec, Processes, Resources, Stdin
 from danlu.spec.placement import Placement
 from danlu.spec.text import EMPTY, Text
+
+if TYPE_CHECKING:
+    from danlu.registry.client import Client
 
 
 class Phase(StrEnum):

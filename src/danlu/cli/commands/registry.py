@@ -130,7 +130,7 @@ def _collect(session: Session, args: Args) -> int:
     if text is not None:
         grace = seconds(text)
         if grace is None:
-            raise UsageError("usage.not_time", "registry", option="--grace", value=text)
+            raise UsageError("usage.not_a_time", "registry", option="--grace", value=text)
     found = session.client.registry.collect(grace)
     if session.json:
         return session.print_json(found)
