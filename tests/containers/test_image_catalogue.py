@@ -14,6 +14,7 @@ from danlu.services.image_packages import merged, packages_in
 from tests.containers.test_saved_images import Values, config, running, stop, until
 from tests.support.containers import BUSYBOX, ContainerDaemon, busybox_image
 from tests.support.server import DanluServer
+from tests.support.tools import give, tools_tree
 
 
 @pytest.fixture(scope="module")
@@ -172,3 +173,24 @@ def test_a_build_that_fails_leaves_nothing(server: DanluServer) -> None:
     for bad in ("numpy; reboot", "--index-url=http://evil", "$(id)"):
         done = server.cli("image", "build", "x:1", "--base", BUSYBOX, f"--pip={bad}")
         assert done.returncode != 0 and b"is not a package" in done.stderr, done.stderr
+
+
+def test_an_environment_starts_again_from_what_it_was_saved_as(
+    server: DanluServer, daemon: ContainerDaemon
+) -> None:
+    give(server.data, tools_tree())
+    created = server.cli("env", "create", "dev", "--image", BUSYBOX, "-m", "1G")
+    assert created.returncode == 0, created.stderr
+    until(lambda: server.get("/environments/dev")["state"] == "running")
+    made = server.cli("exec", "dev", "--", "sh", "-c", "echo kept > /tmp/kept")
+    assert made.returncode == 0, made.stderr
+    done = server.cli("env", "save", "dev", "dev:1", "--stop")
+    assert done.returncode == 0, done.stderr
+    found = server.get("/environments/dev")
+    assert found["state"] == "stopped"
+    assert found["saved_image"].endswith("/admin/dev:1")
+    assert server.cli("env", "start", "dev").returncode == 0
+    until(lambda: server.get("/environments/dev")["state"] == "running")
+    again = server.cli("exec", "dev", "--", "cat", "/tmp/kept")
+    assert again.stdout == b"kept\n", again.stderr
+    server.cli("env", "delete", "dev", "--yes")

@@ -10,9 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, BinaryIO, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
-from danlu.registry.client import Client
 from danlu.spec.job import (
     ANY_NODE,
     Command,
@@ -24,6 +23,9 @@ from danlu.spec.job import (
 )
 from danlu.spec.placement import Placement
 from danlu.spec.text import EMPTY, Text
+
+if TYPE_CHECKING:
+    from danlu.registry.client import Client
 
 
 class Phase(StrEnum):

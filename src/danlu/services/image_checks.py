@@ -20,7 +20,7 @@ from danlu.control.context import log
 from danlu.control.controller import Controller
 from danlu.control.live_job import LiveJob
 from danlu.control.submit import Brought, Submitter
-from danlu.engines.api import Endpoint, Engine, Refused, Run, TaskRef, Tools, Unreachable
+from danlu.engines.api import Duplex, Endpoint, Engine, Refused, Run, TaskRef, Tools, Unreachable
 from danlu.engines.supervisor import CONTROL, ask
 from danlu.services.images import Catalogue, Image
 from danlu.spec.complete import Submission, complete
@@ -35,6 +35,7 @@ NAME = "verify"
 CHECKS = ("ssh", "lab", "code", "gpu")
 _LONGEST = "1h"
 _PATIENCE = 300.0  # seconds for one check
+_READY_SECONDS, _PAUSE = 60.0, 0.2
 _WORD = "danlu-works"
 _SFTP_INIT = struct.pack(">IBI", 5, 1, 3)
 Check = Callable[[Engine, TaskRef], Awaitable[Text]]
@@ -222,10 +223,21 @@ async def _ssh(engine: Engine, task: TaskRef) -> Text:
     return EMPTY
 
 
+async def _supervisor(engine: Engine, task: TaskRef) -> Duplex:
+    """It listens a moment after its task has started."""
+    limit = time.monotonic() + _READY_SECONDS
+    while True:
+        try:
+            return await engine.connect(task, Endpoint(path=CONTROL))
+        except (OSError, Refused):
+            if time.monotonic() > limit:
+                raise
+        await asyncio.sleep(_PAUSE)
+
+
 def _tool(name: str) -> Check:
     async def tried(engine: Engine, task: TaskRef) -> Text:
-        duplex = await engine.connect(task, Endpoint(path=CONTROL))
-        answer = await ask(duplex, {"start": name})
+        answer = await ask(await _supervisor(engine, task), {"start": name})
         if isinstance(answer, dict) and answer.get("ready"):
             return EMPTY
         told = answer.get("error") if isinstance(answer, dict) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from danlu.access import rules
@@ -19,7 +19,6 @@ from danlu.access.gate import Gate
 from danlu.access.principal import Asker, Principal
 from danlu.access.sign_in import SignIn
 from danlu.engines.api import PullAccess
-from danlu.registry.client import Client
 from danlu.registry.names import Owner, can_own, is_digest, is_tag, owner_of, split_image
 from danlu.registry.tokens import LONGEST
 from danlu.services.registry_hosts import OwnHosts
@@ -27,6 +26,9 @@ from danlu.services.registry_sign_in import RegistrySignIn
 from danlu.spec.text import Text
 from danlu.store import image_shares, users
 from danlu.store.store import Store
+
+if TYPE_CHECKING:
+    from danlu.registry.client import Client
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]
 Scope = tuple[str, frozenset[str]]
@@ -165,6 +167,8 @@ class Registry:
         """For one thread: writes and reads images there with these rights, for an hour.
 
         `scopes`: of these, it gets what `who` may. Raises Clash if there is no registry."""
+        from danlu.registry.client import Client  # http.client, which few servers ever need
+
         opened = self._there()
         texts = [f"repository:{name}:{','.join(sorted(actions))}" for name, actions in scopes]
         token = await self.sign_in.token_of(who, texts, _CLIENT_SECONDS)
