@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from danlu.access.principal import Principal
 from danlu.control.ledger import Ledger
 from danlu.control.totals import Count, add_up
 from danlu.engines.api import GpuInfo, Holder, InQueue, Inventory, NodeInfo
 from danlu.sched.api import CauseKind, Eta, EtaBasis, Quotas, TaskShape
 from danlu.sched.explain.advice import eta_words
 from danlu.sched.explain.words import sentence
+from danlu.services.cluster import Gpu, OutsideJob, without_names_of_others
+from danlu.services.names import HIDDEN
 from danlu.spec.placement import Placement
 from danlu.spec.text import Text
 from tests.control.test_queueing import QueueingHarness
@@ -141,3 +144,15 @@ def test_an_estimate_of_the_engine_says_so() -> None:
         none = eta_words(Eta(None, None, EtaBasis.NONE, why=why), 0.0, clock)
         assert none.en.startswith("No estimate: ")
         assert none.zh.startswith("无法估计：")
+
+
+@pytest.mark.parametrize(("who", "shown"), [("bob", "bob"), ("ann", HIDDEN)])
+def test_whose_job_it_is_stays_hidden_where_names_are(who: str, shown: str) -> None:
+    job = OutsideJob("slurm", "7", "bob", "bert")
+    gpu = Gpu("n1", 0, "RTX3090", "", 0, "outside", 0.0, (), None, None, None, None, outside=job)
+
+    found = without_names_of_others(gpu, [], Principal(who), lambda ref: True).outside
+
+    assert found is not None
+    assert found.user == shown
+    assert found.id == "7"

@@ -203,7 +203,9 @@ class Cluster:
                     note=info.note,
                     outside=None if other is None else _outside(other),
                 )
-                found.append(shown if hide is None else _without_names(shown, jobs, who, hide))
+                found.append(
+                    shown if hide is None else without_names_of_others(shown, jobs, who, hide)
+                )
         return found
 
     async def drain(self, asks: Asker, name: str, out: bool, reason: str = "") -> list[Node]:
@@ -229,7 +231,7 @@ def _outside(held: Held) -> OutsideJob:
     return OutsideJob(held.engine, held.holder.id, held.holder.user, held.holder.name)
 
 
-def _without_names(gpu: Gpu, holders: list[LiveJob], who: Principal, hide: Hide) -> Gpu:
+def without_names_of_others(gpu: Gpu, holders: list[LiveJob], who: Principal, hide: Hide) -> Gpu:
     rows = [job.row for job in holders]
     jobs = tuple(row.ref if rules.sees_name(who, row.owner, row.group) else HIDDEN for row in rows)
     kept_for = HIDDEN if gpu.kept_for and hide(gpu.kept_for) else gpu.kept_for
