@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.member import Person
 from tests.support.server import DanluServer
 
 
@@ -132,6 +133,15 @@ def test_an_id_made_up_or_another_persons_is_refused(server: DanluServer, projec
     done = server.cli("run", "--set", f"bundle={'0' * 64}", "--", "true", cwd=project)
     assert done.returncode == 2
     assert b"--carry" in done.stderr
+    (project / "secret.txt").write_text("mine")
+    job = json.loads(run(server, project, "run", "--json", "--carry", "--", "true"))
+    id = server.get(f"/jobs/{job['id']}")["spec"]["bundle"]
+    other = Person(server)
+    stolen = other.cli("run", "-w", "-", "--set", f"bundle={id}", "--", "cat", "secret.txt")
+    assert stolen.returncode == 2
+    assert stolen.stdout == b""
+    assert other.cli("bundle", "remove", id).returncode == 2
+    assert b"no folder you brought along" in stolen.stderr
 
 
 def test_folders_are_listed_and_removed(server: DanluServer, project: Path) -> None:

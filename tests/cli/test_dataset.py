@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import subprocess
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from danlu.sdk.client import Client
+from tests.support.member import Person
 from tests.support.server import DanluServer
 
-NUMBERS = itertools.count()
 READ = "cat /gdata/asked/train.txt 2>/dev/null || echo none"
 
 
@@ -22,24 +20,6 @@ def ask(server: DanluServer, *words: str, **more: Any) -> Any:
     done = server.cli("dataset", *words, "--json", **more)
     assert done.returncode == 0, done.stderr.decode()
     return json.loads(done.stdout)
-
-
-class Person:
-    """Somebody with an account and no rights."""
-
-    def __init__(self, server: DanluServer) -> None:
-        self._server = server
-        name = f"p{next(NUMBERS)}"
-        made = server.post("/users", {"name": name})
-        first = server.call("POST", "/login", {"user": name, "password": made["password"]})
-        client = Client(server.url, first["token"])
-        client.change_password(made["password"], "a password of many words")
-        self._token = server.call(
-            "POST", "/login", {"user": name, "password": "a password of many words"}
-        )["token"]
-
-    def cli(self, *words: str) -> subprocess.CompletedProcess[bytes]:
-        return self._server.cli(*words, env={"DANLU_TOKEN": self._token})
 
 
 def refused(server: DanluServer, *words: str, code: int = 2, **more: Any) -> str:
@@ -117,7 +97,13 @@ def test_jobs_are_placed_where_a_fast_copy_is(
     fast = tmp_path / "fast"
     fast.mkdir()
     server.cli("volume", "add", "fast", str(fast), "--tier", "fast", "--node", "n2")
+    if os.geteuid() == 0:
+        fast.chmod(0o777)
+        unsafe = ask(server, "stage", "near", "--wait")
+        assert "others could replace" in unsafe["copies"][0]["detail_en"]
+        fast.chmod(0o1777)
     staged = ask(server, "stage", "near", "--wait")
+    assert (fast / ".stage").stat().st_mode & 0o077 == 0, "nobody reads it by way of the volume"
     assert [(copy["node"], copy["state"]) for copy in staged["copies"]] == [("n2", "ready")]
     (nas / "sets/words/train.txt").write_text("from the large tier\n")
 

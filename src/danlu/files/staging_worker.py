@@ -88,11 +88,27 @@ def look_like(copy: int, found: os.stat_result) -> None:
     os.utime(copy, ns=(found.st_mtime_ns, found.st_mtime_ns))
 
 
+def make_private(folder: str) -> None:
+    """Tasks see a copy only where it is mounted for them: not everybody who may use the fast volume
+    may read every dataset on it.
+    """
+    parent = os.stat(os.path.dirname(folder))
+    others = parent.st_mode & 0o022 and not parent.st_mode & stat.S_ISVTX
+    if os.geteuid() == 0 and (others or parent.st_uid != 0):
+        raise OSError(
+            errno.EPERM,
+            f"others could replace the copies in {os.path.dirname(folder)}: it must belong to root "
+            "and be writable by root only, or have the sticky bit (chmod +t)",
+        )
+    os.makedirs(folder, 0o700, exist_ok=True)
+    os.chmod(folder, 0o700)
+
+
 def copy(source: str, folder: str, name: str) -> None:
     """Under another name until it is whole."""
     os.nice(10)
     sys.setrecursionlimit(_DEEPEST * 4)
-    os.makedirs(folder, 0o755, exist_ok=True)
+    make_private(folder)
     draft, whole = f"{folder}/{name}.part", f"{folder}/{name}"
     shutil.rmtree(draft, ignore_errors=True)
     if os.path.isdir(whole):
