@@ -39,6 +39,7 @@ def wire(own: WebHarness) -> Iterator[Wire]:
     wire.close()
 
 
+@pytest.mark.timeout(600 + 120 * MINUTES)
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_a_folder_and_a_large_file_survive_a_broken_connection_and_a_killed_server(
     own: WebHarness, wire: Wire, tmp_path: Path, lang: str

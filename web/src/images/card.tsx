@@ -18,10 +18,12 @@ export function useFacts() {
   const me = useMe();
   return (image: Image): string[] => {
     const everybody = image.shares.some((share) => share.kind === "everybody");
-    const shares = image.ready || everybody ? words.everybody : image.shares.length > 0 ? words.sharedWith(image.shares.length) : image.owner === me.user ? words.privateNote : "";
+    // A list does not tell with whom each is shared.
+    const alone = "checks" in image && image.owner === me.user ? words.privateNote : "";
+    const shares = image.ready || everybody ? words.everybody : image.shares.length > 0 ? words.sharedWith(image.shares.length) : alone;
     return [
       image.size > 0 ? size(image.size) : words.sizeUnknown,
-      words.onNodes(image.nodes.filter((node) => node.state === "present").length, image.nodes.length),
+      ...(image.nodes.length === 0 ? [] : [words.onNodes(image.nodes.filter((node) => node.state === "present").length, image.nodes.length)]),
       words.sources[image.source] ?? image.source,
       ...(image.owner === me.user || image.ready ? [] : [words.by(image.owner)]),
       ...(shares === "" ? [] : [shares]),

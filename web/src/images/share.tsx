@@ -5,7 +5,7 @@ import { useImageWords } from "../i18n/images";
 import { People } from "../ui/icons";
 import { AskingButton, Segments, Wrong } from "../ui/manage";
 import { Sheet } from "../ui/sheet";
-import { named, useAgain, type Image } from "./asks";
+import { named, useAgain, useImage, type Image } from "./asks";
 
 type Kind = "user" | "group" | "everybody";
 
@@ -20,15 +20,20 @@ export function ShareButton({ image }: { image: Image }) {
       </button>
       {open && (
         <Sheet title={`${words.title}: ${image.name}`} close={() => setOpen(false)}>
-          <Sharing image={image} />
+          <Latest image={image} />
         </Sheet>
       )}
     </>
   );
 }
 
+/** As it is by itself: a list says less of each. */
+function Latest({ image }: { image: Image }) {
+  return <Sharing image={useImage(image.id).data ?? image} primary />;
+}
+
 /** Who else may use it. */
-export function Sharing({ image }: { image: Image }) {
+export function Sharing({ image, primary = false }: { image: Image; primary?: boolean }) {
   const { share: words, everybody } = useImageWords();
   const again = useAgain();
   const [kind, setKind] = useState<Kind>("user");
@@ -75,7 +80,7 @@ export function Sharing({ image }: { image: Image }) {
         )}
         <p className="note">{words.note}</p>
         <Wrong error={share.error} />
-        <button className="button primary" disabled={share.isPending || (kind !== "everybody" && name.trim() === "")}>{words.do}</button>
+        <button className={primary ? "button primary" : "button"} disabled={share.isPending || (kind !== "everybody" && name.trim() === "")}>{words.do}</button>
       </form>
     </div>
   );
