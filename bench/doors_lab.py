@@ -19,7 +19,6 @@ from bench.table import Goal, Row
 from danlu.engines.local.tool_steps import Steps
 from danlu.engines.local.tools import ToolsFolder, read_mark
 from danlu.engines.local.tools_venv import make
-from danlu.sdk import Client
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "danlu"
 HAND = "the same JupyterLab, started by hand"
@@ -33,10 +32,9 @@ def rows(options: Options) -> Iterator[Row]:
             folder = Path(danlu.folder, "data/tools")
             folder.mkdir(mode=0o755, exist_ok=True)
             (folder / tools.name).symlink_to(tools)
-            with danlu.client() as client:
-                cold = _cold(lambda: _environment(client, "cold"))
-                count = options.times(5, 2)
-                warm = [_environment(client, f"warm{number}") for number in range(count)]
+            cold = _cold(lambda: _environment(danlu, "cold"))
+            count = options.times(5, 2)
+            warm = [_environment(danlu, f"warm{number}") for number in range(count)]
             by_hand = [_by_hand(tools, danlu.folder) for _ in range(count)]
             alone = _cold(lambda: _by_hand(tools, danlu.folder))
             gateway = int(Path(danlu.folder, "data/gateway/lock").read_text())
@@ -64,17 +62,19 @@ def _cold(measure: Callable[[], float]) -> float:
     return measure()
 
 
-def _environment(client: Client, name: str) -> float:
-    client.environments.create(name, cpus=1, memory="2G")
-    while client.environments.show(name)["state"] != "running":
-        time.sleep(0.02)
-    started = time.perf_counter()
-    door = client.open_door(name, "lab")
+def _environment(danlu: Danlu, name: str) -> float:
+    with danlu.client() as client:
+        client.environments.create(name, cpus=1, memory="2G")
+        while client.environments.show(name)["state"] != "running":
+            time.sleep(0.02)
+        started = time.perf_counter()
+        door = client.open_door(name, "lab")
     cookie = entered(door["port"], door["path"])
     while _status(door["port"], cookie) != 200:
         time.sleep(0.02)
     took = time.perf_counter() - started
-    client.environments.delete(name)
+    with danlu.client() as client:  # meanwhile the server may have ended an idle connection
+        client.environments.delete(name)
     return took
 
 

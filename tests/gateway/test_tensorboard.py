@@ -106,6 +106,9 @@ def test_folders_are_shown_read_only_without_a_gpu(
     alice.job = job["ref"].rpartition("/")[2]
     done = alice.ssh("--", "touch /userhome/x")
     assert b"Read-only" in done.stderr, done
+    # Its data server asks nobody who they are, so nobody else is on its network.
+    assert alice.said("tail -n +3 /proc/net/dev | cut -d: -f1").split() == [b"lo"]
+    assert b"tensorboard_data_server" in alice.said("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
     # The same folders again: the same job, also without saying which door.
     assert runs_shown(told(alice, "/userhome/runs/", "--print").strip()) == {"first"}
     words = ("open", alice.job, "--print")

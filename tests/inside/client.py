@@ -85,7 +85,9 @@ class Lab:
         )
 
     def _link(self, path: str) -> Any:
-        return websockets.unix_connect(self._socket, f"ws://localhost{path}", open_timeout=PATIENCE)
+        return websockets.unix_connect(
+            self._socket, f"ws://localhost{path}", open_timeout=PATIENCE, ping_interval=None
+        )
 
     async def kernels(self) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = (await self.http.get("/api/kernelspecs")).json()
@@ -125,6 +127,7 @@ class LabBehind(Lab):
             additional_headers={"Cookie": cookie},
             origin=Origin(self._origin),
             open_timeout=PATIENCE,
+            ping_interval=None,  # the machine may be busy
         )
 
 
