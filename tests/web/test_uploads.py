@@ -18,7 +18,8 @@ from tests.web.harness import CLUSTER, WebHarness
 from tests.web.wire import Wire
 
 COUNT, SIZE = (int(part) for part in os.environ.get("DANLU_TEST_UPLOAD", "300x40").split("x"))
-SLOW = 8 * MB  # bytes a second: there is a middle to break it in
+SLOW = 4 * MB  # bytes a second: there is a middle to break it in
+CRAWL = MB / 5
 MINUTES = 2 + SIZE / 200 + COUNT / 2000
 
 
@@ -56,7 +57,7 @@ def test_a_folder_and_a_large_file_survive_a_broken_connection_and_a_killed_serv
     part = next(centre.home.glob(".danlu-upload*"))
     before = part.stat().st_size
     assert 0 < before < file.stat().st_size
-    wire.mend(SLOW)
+    wire.mend(CRAWL)
     centre.take("folder", folder)
     expect(page.locator(".tray li[data-state=sending]")).to_have_count(2)
     own.server.kill()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import threading
 import time
 
-PIECE = 1 << 18
+PIECE = 1 << 16
 
 
 class Wire:
@@ -28,6 +29,8 @@ class Wire:
         self._up.clear()
         for each in list(self._open):
             with contextlib.suppress(OSError):
+                # Reset: a browser that still sends would not notice a mere end.
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 each.shutdown(socket.SHUT_RDWR)
 
     def mend(self, rate: float | None = None) -> None:
@@ -64,4 +67,5 @@ class Wire:
         for each in (one, other):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
+                each.close()
         self._open -= {one, other}
