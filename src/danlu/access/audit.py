@@ -178,6 +178,10 @@ WORDS: dict[str, Text] = {
     "storage.rejected": Text(
         "{actor} rejected the storage {thing} of {owner}", "{actor} 拒绝了 {owner} 的存储 {thing}"
     ),
+    "storage.withdrawn": Text(
+        "{actor} withdrew the request of {owner} for the storage {thing}",
+        "{actor} 撤回了 {owner} 对存储 {thing} 的申请",
+    ),
     "disk.filling": Text(
         "The disk of {thing} is {percent} % full", "{thing} 所在磁盘已用 {percent}%"
     ),

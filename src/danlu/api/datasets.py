@@ -13,6 +13,7 @@ from danlu.api.session import PLAIN
 from danlu.services.datasets import Found, Words
 from danlu.spec.refs import NAME_PATTERN
 
+_BODY = error_responses(400, 409, 413)
 router = APIRouter(prefix="/datasets", tags=["datasets"])
 Values = dict[str, Any]
 Name = Annotated[str, Path(max_length=64, pattern=f"^{NAME_PATTERN}$")]
@@ -116,7 +117,7 @@ async def list_datasets(our: Our, asks: Asks) -> Values:
     return {"datasets": [_view(each) for each in found]}
 
 
-@router.post("", status_code=201, response_model=Dataset, responses=error_responses(409))
+@router.post("", status_code=201, response_model=Dataset, responses=_BODY)
 async def add(new: NewDataset, our: Our, asks: Asks) -> Values:
     """Adds a dataset, which tasks then read at /gdata/NAME. By others than admins: a proposal."""
     return _view(await our.datasets.add(asks, new.name, Words(**new.model_dump(exclude={"name"}))))
@@ -128,7 +129,7 @@ async def show(name: Name, our: Our, asks: Asks) -> Values:
     return _view(await our.datasets.show(asks, name))
 
 
-@router.patch("/{name}", response_model=Dataset, responses=error_responses(409))
+@router.patch("/{name}", response_model=Dataset, responses=_BODY)
 async def change(name: Name, changes: DatasetChanges, our: Our, asks: Asks) -> Values:
     """Changes the given fields. Who keeps it may change what is said about it; admins also where
     it is.
@@ -148,7 +149,7 @@ async def accept(name: Name, our: Our, asks: Asks) -> Values:
     return _view(await our.datasets.decide(asks, name, "ready"))
 
 
-@router.post("/{name}/reject", response_model=Dataset, responses=error_responses(409))
+@router.post("/{name}/reject", response_model=Dataset, responses=_BODY)
 async def reject(name: Name, rejection: Rejection, our: Our, asks: Asks) -> Values:
     """Rejects a proposal; its proposer sees the reason. For admins."""
     return _view(await our.datasets.decide(asks, name, "rejected", rejection.reason))
@@ -160,7 +161,7 @@ async def measure(name: Name, our: Our, asks: Asks) -> Values:
     return _view(await our.datasets.measure(asks, name))
 
 
-@router.post("/{name}/stage", response_model=Dataset, responses=error_responses(409))
+@router.post("/{name}/stage", response_model=Dataset, responses=_BODY)
 async def stage(name: Name, staging: Staging, our: Our, asks: Asks) -> Values:
     """Copies it to the fast volumes of nodes, in the background. For admins.
 

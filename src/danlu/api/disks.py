@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from danlu.api.dependencies import Asks, Our
+from danlu.api.problems import error_responses
 from danlu.services.disks import Cleaned, DiskView, Item, Report
 
 router = APIRouter(prefix="/disks", tags=["disks"])
@@ -104,7 +105,7 @@ async def report(our: Our, asks: Asks) -> Values:
     return _report(await our.disks.report(asks))
 
 
-@router.post("/clean", response_model=Cleaning)
+@router.post("/clean", response_model=Cleaning, responses=error_responses(400, 413))
 async def clean(order: CleanRequest, our: Our, asks: Asks) -> Values:
     """Removes what can be had again, by the rules in danlu.toml; a dry run only lists it.
 

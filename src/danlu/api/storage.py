@@ -13,6 +13,7 @@ from danlu.api.session import PLAIN
 from danlu.services.values import StorageRequestRow, VolumeRow
 from danlu.spec.refs import NAME_PATTERN
 
+_BODY = error_responses(400, 409, 413)
 router = APIRouter(prefix="/volume-requests", tags=["volumes"])
 Values = dict[str, Any]
 Id = Annotated[str, Path(pattern="^[0-9a-f]{8}$")]
@@ -62,14 +63,14 @@ async def list_requests(our: Our, asks: Asks) -> Values:
     return {"requests": [_view(row) for row in await our.storage.seen(asks)]}
 
 
-@router.post("", status_code=201, response_model=StorageRequest, responses=error_responses(409))
+@router.post("", status_code=201, response_model=StorageRequest, responses=_BODY)
 async def ask(new: NewStorageRequest, our: Our, asks: Asks) -> Values:
     """Asks an admin for storage of one's own as a volume."""
     row = await our.storage.ask(asks, new.name, new.kind, new.address, new.note)
     return _view(row)
 
 
-@router.post("/{id}/approve", response_model=StorageRequest, responses=error_responses(409))
+@router.post("/{id}/approve", response_model=StorageRequest, responses=_BODY)
 async def approve(id: Id, order: StorageApproval, our: Our, asks: Asks) -> Values:
     """Makes the folder where it is mounted a volume of whoever asked. For admins."""
     path = order.path or ""
@@ -77,7 +78,7 @@ async def approve(id: Id, order: StorageApproval, our: Our, asks: Asks) -> Value
     return _view(await our.storage.approve(asks, id, volume))
 
 
-@router.post("/{id}/reject", response_model=StorageRequest, responses=error_responses(409))
+@router.post("/{id}/reject", response_model=StorageRequest, responses=_BODY)
 async def reject(id: Id, order: StorageRejection, our: Our, asks: Asks) -> Values:
     """Rejects a request; whoever asked sees the reason. For admins."""
     return _view(await our.storage.reject(asks, id, order.reason))

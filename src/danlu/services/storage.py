@@ -84,7 +84,12 @@ class StorageRequests:
     async def withdraw(self, asks: Asker, id: str) -> StorageRequestRow:
         """The volume of an approved one stays."""
         row = await self._find(asks, id)
-        await self._store.write(lambda tx: storage.remove(tx, id))
+
+        def op(tx: Tx) -> None:
+            storage.remove(tx, id)
+            note(tx, asks, "storage.withdrawn", row.name, owner=row.owner)
+
+        await self._store.write(op)
         return row
 
     async def _find(self, asks: Asker, id: str) -> StorageRequestRow:

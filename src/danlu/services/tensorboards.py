@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from danlu.access.errors import NotAllowed, Unfit
+from danlu.access.identities import Person
 from danlu.access.principal import Asker, Principal
 from danlu.control.controller import Controller
 from danlu.control.live_job import LiveJob
@@ -86,7 +87,9 @@ class TensorBoards:
         for folder in wanted:
             if not folder.startswith("/"):
                 raise Unfit("folders", _not_absolute(folder))
-        mounts = await self._mounts(asks.name, wanted)
+        person = await self._context.identities.person(asks.name)
+        await self._context.folders.ready(person)  # a newcomer has none yet
+        mounts = self._mounts(person, wanted)
         view = await self._events.view(asks.name, _role(wanted, mounts))
         for folder in wanted:
             if not await self._events.is_there(view, folder):
@@ -140,9 +143,8 @@ class TensorBoards:
         view = await self._events.view(row.owner, role)
         return await self._events.written(view, folder, row.started_at - _ABOUT, until)
 
-    async def _mounts(self, owner: str, folders: Sequence[str]) -> tuple[Mount, ...]:
+    def _mounts(self, person: Person, folders: Sequence[str]) -> tuple[Mount, ...]:
         """The volumes that hold these folders and that tasks see only if they ask for them."""
-        person = await self._context.identities.person(owner)
         return tuple(
             Mount(volume.name, volume.target, read_only=True)
             for volume in self._context.volumes.usable(person).values()
