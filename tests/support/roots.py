@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import tarfile
@@ -22,10 +23,7 @@ from tests.support.parts import missing, need
 from tests.support.retrying import until_it_works
 from tests.support.tools import CACHE, alone
 
-UBUNTU = "http://archive.ubuntu.com/ubuntu"
-_BIONIC = tuple(
-    f"deb [trusted=yes] {UBUNTU} {s} main universe" for s in ("bionic", "bionic-updates")
-)
+_BIONIC = ("bionic", "bionic-updates")
 _BIONIC_PACKAGES = (
     *("base-files", "bash", "coreutils", "dash", "findutils", "grep", "gzip", "libc-bin", "sed"),
     *("tar", "libstdc++6", "python3.8", "python3.8-venv"),
@@ -134,7 +132,8 @@ def _bionic(to: Path) -> None:
         *(need("mmdebstrap"), "--mode=root", "--variant=extract"),
         f"--include={','.join(_BIONIC_PACKAGES)}",
         f'--extract-hook=sh {script} "$1"',
-        *("bionic", str(to), *_BIONIC),
+        *("bionic", str(to)),
+        *(f"deb [trusted=yes] {_ubuntu()} {suite} main universe" for suite in _BIONIC),
     ]
     env = {**os.environ, "TMPDIR": str(to.parent)}
 
@@ -146,7 +145,16 @@ def _bionic(to: Path) -> None:
 
     done = until_it_works(build)
     if done.returncode:
-        missing("Ubuntu 18.04", f"{UBUNTU} has to be reachable\n{done.stderr[-2000:]}")
+        missing("Ubuntu 18.04", f"its mirror has to be reachable\n{done.stderr[-2000:]}")
+
+
+def _ubuntu() -> str:
+    """Ubuntu's usual mirror, as debootstrap knows it."""
+    need("debootstrap")
+    known = Path("/usr/share/debootstrap/scripts/bionic").read_text()
+    found = re.search(r"default_mirror (\S+//archive\S+)", known)
+    assert found is not None
+    return found[1]
 
 
 def _alpine_like(to: Path) -> None:
