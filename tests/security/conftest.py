@@ -19,7 +19,7 @@ from tests.engines.local_harness import LocalHarness
 from tests.support.certificates import Certificate, make_certificate
 from tests.support.containers import ContainerDaemon, docker, podman
 from tests.support.folders import let_in
-from tests.support.server import DanluServer
+from tests.support.server import DanluServer, free_port
 
 __all__ = ["harness", "people_harness"]
 
@@ -64,7 +64,7 @@ def make_server(
 def server(make_server: ServerMaker, tmp_path_factory: pytest.TempPathFactory) -> DanluServer:
     fast = tmp_path_factory.mktemp("fast")
     let_in(fast)
-    return make_server("api", CLUSTER.format(fast=fast))
+    return make_server("api", CLUSTER.format(fast=fast, port=free_port()))
 
 
 @dataclass
