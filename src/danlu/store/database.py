@@ -48,7 +48,8 @@ class Database(ABC):
     survives_errors: bool  # a failed statement leaves the rest of its transaction intact
 
     @abstractmethod
-    def connect(self, *, reader: bool = False) -> Connection: ...
+    def connect(self, *, reader: bool = False, patient: bool = False) -> Connection:
+        """`patient`: waits long for another server that makes the tables."""
 
     @abstractmethod
     def raw(self) -> Any:

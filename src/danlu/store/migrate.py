@@ -34,7 +34,7 @@ def prepare(database: Database) -> None:
     """Creates or upgrades the tables. Two servers may do this at once: one waits for the other."""
     try:
         database.create()
-        connection = database.connect()
+        connection = database.connect(patient=True)
         try:
             found = _version_or_create(connection, database)
         finally:
@@ -73,6 +73,7 @@ def upgrade(database: Database, to: str = "head") -> None:
 def _version_or_create(connection: Connection, database: Database) -> str:
     connection.begin()
     if database.dialect == "postgresql":
+        connection.execute("SET LOCAL lock_timeout = '60s'")
         connection.execute(LOCK)
     found = present(connection, database)
     if found is not None:

@@ -58,7 +58,7 @@ class Postgres(Database):
         host = parts.get("host") or parts.get("hostaddr") or "the local socket"
         self.where = f"PostgreSQL {parts.get('dbname') or 'default'} at {host}"
 
-    def connect(self, *, reader: bool = False) -> Connection:
+    def connect(self, *, reader: bool = False, patient: bool = False) -> Connection:
         raw = psycopg.connect(self._url, autocommit=True, prepare_threshold=1, **self._options)
         return PostgresConnection(raw, reader)
 

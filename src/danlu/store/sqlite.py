@@ -17,6 +17,7 @@ from danlu.store.reserve import Reserve
 from danlu.store.tx import Row, Tx
 
 BUSY_MS = 2000
+PATIENT_MS = 60_000  # while another server makes the tables, on a slow disk
 CACHE_KIB = 2048
 
 _BUSY, _LOCKED, _READONLY, _IOERR = 5, 6, 8, 10
@@ -46,11 +47,11 @@ class Sqlite(Database):
     def close(self) -> None:
         self._reserve.close()
 
-    def connect(self, *, reader: bool = False) -> Connection:
-        return SqliteConnection(self.path, reader)
+    def connect(self, *, reader: bool = False, patient: bool = False) -> Connection:
+        return SqliteConnection(self.path, reader, PATIENT_MS if patient else BUSY_MS)
 
     def raw(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path, isolation_level=None, timeout=BUSY_MS / 1000)
+        return sqlite3.connect(self.path, isolation_level=None, timeout=PATIENT_MS / 1000)
 
     def create(self) -> None:
         """Creates the file, readable by its owner only: it contains secrets."""
@@ -195,7 +196,7 @@ class Sqlite(Database):
 
 
 class SqliteConnection(Connection):
-    def __init__(self, path: str, reader: bool) -> None:
+    def __init__(self, path: str, reader: bool, busy_ms: int = BUSY_MS) -> None:
         self._path = path
         self._begin = "BEGIN" if reader else "BEGIN IMMEDIATE"
         self._raw = sqlite3.connect(
@@ -204,7 +205,7 @@ class SqliteConnection(Connection):
             isolation_level=None,
             check_same_thread=False,
             cached_statements=256,
-            timeout=BUSY_MS / 1000,
+            timeout=busy_ms / 1000,
         )
         try:
             self._inode = os.stat(path).st_ino
