@@ -72,7 +72,11 @@ _SIZE = (
 )
 _DURATION = (
     {"type": "number", "minimum": 0, "maximum": LONGEST_DURATION},
-    _text(pattern=r"^([0-9.]+ ?[wdhms]?)+$|^([0-9]+-)?[0-9]+(:[0-5][0-9]){0,2}$"),
+    # Every number but the last is followed by something: otherwise matching could take forever.
+    _text(
+        pattern=r"^[0-9.]+(( ?[wdhms]| )[0-9.]+)*( ?[wdhms]| )?$"
+        r"|^([0-9]+-)?[0-9]+(:[0-5][0-9]){0,2}$"
+    ),
 )
 _REFERENCE = _text(minLength=3, maxLength=256)
 _NAMES = {"type": "array", "items": _NAME, "maxItems": ties.MOST_NODES}
