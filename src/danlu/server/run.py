@@ -12,7 +12,6 @@ import signal
 import socket
 import sys
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -28,13 +27,13 @@ from danlu.control.kernels import SupervisorKernels
 from danlu.control.settings import Settings
 from danlu.files.mirrors import write_mirrors
 from danlu.files.settings import FileSettings, VolumeConfig
-from danlu.server import files, first_admin
+from danlu.server import banner, files, first_admin
+from danlu.server.banner import Started
 from danlu.server.connections import LimitedProtocol, limited
 from danlu.server.engines import make_engine
-from danlu.server.first_admin import ADMIN
 from danlu.server.gateway import Gateway
 from danlu.server.handshakes import Encrypted
-from danlu.server.identities import circle_of_trust, find_uids, settle_uids, with_registry
+from danlu.server.identities import find_uids, settle_uids, with_registry
 from danlu.server.places import Places
 from danlu.server.registry_start import start_registry
 from danlu.server.settings import ServerConfig
@@ -42,7 +41,7 @@ from danlu.server.sockets import listen, tls_context, url_of
 from danlu.server.web import known_hosts, web_settings
 from danlu.server.words import say
 from danlu.services.services import Services, services
-from danlu.spec.text import Text, counted
+from danlu.spec.text import Text
 from danlu.store.store import Store
 
 if TYPE_CHECKING:
@@ -109,9 +108,7 @@ async def _serve_http(
     if gateway is not None and web is not None:
         ours.web_doors.open_door, ours.web_doors.domain = gateway.open_door, config.web_domain
     registry = await start_registry(config, controller.context, ours)
-    await ours.saves.recover()
-    await ours.image_checks.recover()
-    await ours.image_builds.recover()
+    await ours.recover()
     ours.server.stop = lambda: setattr(server, "should_exit", True)
     contexts = _publish(config, urls[0], token, demo is not None)
     # uvicorn re-raises the signal that ended it; by then everything must be closed.
@@ -126,7 +123,8 @@ async def _serve_http(
             await asyncio.sleep(0.005)
         if serving.done():
             await serving  # it logs the reason itself
-        _banner(config, urls, password, controller, contexts, demo, gateway, ours)
+        port = None if gateway is None else gateway.port
+        banner.show(config, ours, controller, Started(urls, password, contexts, port), demo)
         first_admin.shown(config.data)
         if demo is not None:
             demo.begin(ours)
@@ -141,16 +139,11 @@ async def _serve_http(
         cleaning.cancel()
         for task in accepting:
             task.cancel()
-        await ours.image_checks.close()
-        await ours.image_builds.close()
-        await ours.saves.close()
-        await ours.images.nodes.close()
-        await ours.images.inside.close()
+        await ours.close()
         if gateway is not None:
             await gateway.close()
         if registry is not None:
             await registry.close()
-        await ours.files.close()
         await gate.close()
     return 1 if controller.context.deposed.is_set() else 0
 
@@ -233,98 +226,6 @@ async def _leave_when_deposed(controller: Controller, server: uvicorn.Server) ->
     await controller.context.deposed.wait()
     log.error("another server has taken over; this one stops")
     server.should_exit = True
-
-
-def _banner(
-    config: ServerConfig,
-    urls: list[str],
-    password: str | None,
-    controller: Controller,
-    contexts: tuple[str, str],
-    demo: Demo | None,
-    gateway: Gateway | None,
-    ours: Services,
-) -> None:
-    context, current = contexts
-    nodes = controller.context.ledger.nodes()
-    gpus = sum(len(node.gpus) for node in nodes)
-    running = len(controller.context.attempts)
-    lines = [say(Text(f"Danlu is running: {', '.join(urls)}", f"丹炉已启动：{'、'.join(urls)}"))]
-    lines.append(
-        say(
-            Text(
-                f"  {counted(len(nodes), 'node')}, {counted(gpus, 'GPU')}, "
-                f"data folder {config.data}",
-                f"  节点 {len(nodes)} 个，显卡 {gpus} 张，数据目录 {config.data}",
-            ),
-        )
-    )
-    if gateway is not None and gateway.port is not None:
-        host = urlsplit(urls[0]).hostname
-        lines.append(
-            say(
-                Text(
-                    f"  ssh -p {gateway.port} USER+JOB@{host} enters a running job",
-                    f"  ssh -p {gateway.port} 用户+任务@{host} 进入运行中的任务",
-                )
-            )
-        )
-    images = ours.registry.address_at(urls[0])
-    if images:
-        lines.append(
-            say(
-                Text(
-                    f"  docker login {images} lets you push images (danlu registry says how)",
-                    f"  docker login {images} 之后可以推送镜像（详见 danlu registry）",
-                )
-            )
-        )
-    if running and demo is None:
-        lines.append(
-            say(
-                Text(
-                    f"  adopted {counted(running, 'running job')}",
-                    f"  接管了 {running} 个运行中的任务",
-                )
-            )
-        )
-    if demo is not None:
-        lines += [say(text) for text in demo.words(urls[0])]
-    elif password is not None:
-        lines.append(say(Text(f"  admin user: {ADMIN}", f"  管理员：{ADMIN}")))
-        lines.append(say(Text(f"  one-time password: {password}", f"  一次性密码：{password}")))
-    else:
-        lines.append(
-            say(
-                Text(
-                    f"  admin user: {ADMIN} (password lost? danlu admin reset-password)",
-                    f"  管理员：{ADMIN}（忘记密码：danlu admin reset-password）",
-                ),
-            )
-        )
-    if demo is None and context != files.LOCAL:
-        lines.append(
-            say(
-                Text(
-                    f"  another server runs here; to use this one: danlu --context {context} ...",
-                    f"  本机还运行着另一个服务；使用这一个：danlu --context {context} ...",
-                ),
-            )
-        )
-    elif demo is None and current != context:
-        lines.append(
-            say(
-                Text(
-                    f"  your commands still go to {current}; to use this server: danlu context use "
-                    f"{context}",
-                    f"  你的命令仍发往 {current}；改用本服务：danlu context use {context}",
-                ),
-            )
-        )
-    trust = circle_of_trust(controller.context.settings.uids)
-    if trust is not None:
-        lines.append(f"  {say(trust)}")
-    print("\n".join(lines), flush=True)
 
 
 async def _first_job(url: str, token: str) -> None:

@@ -114,6 +114,20 @@ class Services:
     export: Export
     proxies: frozenset[str] = frozenset()  # proxies trusted to report the client's address
 
+    async def recover(self) -> None:
+        """Takes up what was going on when the server before this one ended."""
+        await self.saves.recover()
+        await self.image_checks.recover()
+        await self.image_builds.recover()
+
+    async def close(self) -> None:
+        await self.image_checks.close()
+        await self.image_builds.close()
+        await self.saves.close()
+        await self.images.nodes.close()
+        await self.images.inside.close()
+        await self.files.close()
+
 
 def services(
     controller: Controller,
