@@ -31,6 +31,7 @@ from tests.api.people_harness import (
 )
 from tests.support.images import push_small, pusher
 from tests.support.server import DanluServer
+from tests.support.tools import give, tools_venv
 
 
 def routes(found: Iterable[Any], prefix: str = "") -> Iterator[str]:
@@ -167,6 +168,8 @@ class AccessHarness:
     def _environment(self, start: bool) -> str:
         acting, name = self._acting(), self.people_harness.name("e")
         keys = {"name": name, "group": self.group, "start": start}
+        if start:
+            give(self.harness.server.data, tools_venv())
         made = acting.do("POST", "/environments", keys)["environment"]
         if start:
             self.harness.until(made["job"], "running")

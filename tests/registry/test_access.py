@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from urllib.error import HTTPError
 
 import httpx
@@ -147,6 +148,31 @@ def test_namespaces(world: World, where: str, who: str, pushes: bool, pulls: boo
     assert (status(world, token, f"{repository}/blobs/{digest_of(b'?')}") in (404, 503)) is (
         pulls or where.count("/") == 0 or where == "share/{group}"
     )
+
+
+@pytest.mark.parametrize("ends", ["registry", "catalogue"])
+def test_shares_end_with_what_was_shared(world: World, repository: str, ends: str) -> None:
+    def pushed(tag: str) -> None:
+        with closing(pusher(world.server, world.alice.name, PASSWORD, repository)) as client:
+            push_small(client, repository, tag)
+
+    def seen_by_bob(tag: str) -> int:
+        scope = f"repository:{repository}:pull"
+        token = token_for(world.url, world.bob.name, PASSWORD, scope)
+        return status(world, token, f"{repository}/manifests/{tag}")
+
+    pushed("1")
+    name = f"{world.server.images}/{repository}:1"
+    made = world.alice.do("POST", "/images", {"name": name}, expect=201)
+    bob = {"kind": "user", "name": world.bob.name}
+    world.alice.do("POST", f"/images/{made['id']}/share", bob)
+    assert seen_by_bob("1") == 200
+    if ends == "registry":
+        world.alice.do("DELETE", f"/registry/images?repository={repository}")
+    else:
+        world.alice.do("DELETE", f"/images/{made['id']}")
+    pushed("2")
+    assert seen_by_bob("2") in (401, 403, 404)
 
 
 def test_who_is_disabled_is_out_at_once(world: World) -> None:

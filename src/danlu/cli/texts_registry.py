@@ -43,8 +43,8 @@ REGISTRY: dict[str, tuple[str, str]] = {
         "目前只读：可以拉取，不能推送或删除",
     ),
     "registry.token": (
-        "The password is yours, or a token (danlu token add docker)",
-        "密码是你的登录密码，或令牌（danlu token add docker）",
+        "The password is yours, or a token (danlu token create --label docker)",
+        "密码是你的登录密码，或令牌（danlu token create --label docker）",
     ),
     "registry.untagged": ("(none)", "（无）"),
     "registry.used_group": (

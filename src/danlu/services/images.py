@@ -135,9 +135,13 @@ class Catalogue:
         """From the catalogue, with its shares. What the registry and nodes have stays there."""
         row = await self.to_change(asks.who, ref)
         shown = await self._shown(asks.who, row)
+        key = self._key(row)
 
         def op(tx: Tx) -> None:
             store.remove(tx, row.id)
+            # Shares are of a repository: they end with the last image of it that is listed.
+            if not any(self._key(each) == key for each in store.every(tx)):
+                image_shares.remove_all(tx, key)
             note(tx, asks, "image.removed", row.name)
 
         await self._context.store.write(op)

@@ -26,6 +26,7 @@ from danlu.services.registry_sign_in import RegistrySignIn
 from danlu.spec.text import Text
 from danlu.store import image_shares, users
 from danlu.store.store import Store
+from danlu.store.tx import Tx
 
 if TYPE_CHECKING:
     from danlu.registry.client import Client
@@ -260,7 +261,13 @@ class Registry:
             raise _no_image(repository, reference)
         joint = "@" if ":" in reference else ":"
         thing = f"{repository}{joint}{reference}" if reference else repository
-        await self._store.write(lambda tx: note(tx, asks, "image.deleted", thing))
+
+        def op(tx: Tx) -> None:
+            if not reference:  # what is pushed under this name later is somebody's own again
+                image_shares.remove_all(tx, repository)
+            note(tx, asks, "image.deleted", thing)
+
+        await self._store.write(op)
         return int(found["deleted"])
 
     async def collect(self, asks: Asker, grace: float | None) -> tuple[int, int]:

@@ -51,6 +51,7 @@ class Reason(StrEnum):
     TIME_LIMIT = "time_limit"
     IDLE = "idle"
     STOPPED_BY_USER = "stopped_by_user"
+    STOPPED_OUTSIDE = "stopped_outside"
     DEPENDENCY_FAILED = "dependency_failed"
     REFUSED = "refused"
     VOLUME_MISSING = "volume_missing"
@@ -219,6 +220,12 @@ MEANINGS: dict[Reason, Meaning] = {
     ),
     Reason.STOPPED_BY_USER: Meaning(
         State.STOPPED, Retry.NEVER, Text("Stopped by {detail}", "被 {detail} 停止")
+    ),
+    Reason.STOPPED_OUTSIDE: Meaning(
+        State.STOPPED,
+        Retry.NEVER,
+        Text("Stopped, but not through the platform: {detail}", "不是通过平台停止的：{detail}"),
+        Text("Run it again if that was a mistake", "如果是误操作，请重新运行"),
     ),
     Reason.DEPENDENCY_FAILED: Meaning(
         State.STOPPED,

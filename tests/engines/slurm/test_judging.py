@@ -86,7 +86,11 @@ def test_a_task_without_a_status_is_lost_only_when_slurm_is_sure() -> None:
 
 @pytest.mark.parametrize(
     ("state", "hint"),
-    [("TIMEOUT", "time_limit"), ("OUT_OF_MEMORY", "out_of_memory"), ("CANCELLED", "")],
+    [
+        ("TIMEOUT", "time_limit"),
+        ("OUT_OF_MEMORY", "out_of_memory"),
+        ("CANCELLED", "stopped_outside"),
+    ],
 )
 def test_what_slurm_or_somebody_ended_is_not_lost(state: str, hint: str) -> None:
     task = seen(slurm=entry(state=state), sure=True)

@@ -275,14 +275,24 @@ async def test_a_task_on_a_node_that_fails_is_lost_and_the_node_named(
     assert "lost its network" in down.note
 
 
-async def test_what_others_cancel_is_not_lost(slurm: Slurm, harness: SlurmHarness) -> None:
-    attempt = await harness.begin(shell("trap '' TERM; while :; do sleep 1; done"))
+@pytest.mark.parametrize("command", ["trap '' TERM; while :; do sleep 1; done", "sleep 600"])
+async def test_what_others_cancel_is_told_so(
+    slurm: Slurm, harness: SlurmHarness, command: str
+) -> None:
+    attempt = await harness.begin(shell(command))
     seen = await harness.seen(attempt)
     assert seen is not None
     slurm.run("scancel", seen.handle)
     (task,) = await harness.ended(attempt)
     assert task.phase is Phase.EXITED
     assert task.signal in (9, 15)
+    assert task.hint == "stopped_outside"
+
+
+async def test_an_account_that_slurm_does_not_know_is_refused(harness: SlurmHarness) -> None:
+    launch = harness.launch(argv("true"), identity=Identity("ghost", uid=3_999_999, gid=3_999_999))
+    with pytest.raises(Refused, match="knows no account for ghost"):
+        harness.engine.plan(launch)
 
 
 async def test_a_waiting_job_that_is_stopped_never_starts(

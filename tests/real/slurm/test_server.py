@@ -149,9 +149,9 @@ def test_ssh_and_terminals_lead_to_the_compute_node(site: SlurmServer, ann: Clie
 
 
 BATCH = f"""#!/bin/bash
-#SBATCH -J printed -p {QUEUE} -N 2 --ntasks-per-node=1 --gres=gpu:1
+#SBATCH -J printed -p {QUEUE} -N 2 --ntasks-per-node=2 --gres=gpu:2
 #SBATCH --mail-user=nobody@example.org --mail-type=TIME_LIMIT --nice=7
-srun -l sh -c 'echo $SLURM_PROCID'
+srun -l sh -c 'echo $SLURM_PROCID has ${{CUDA_VISIBLE_DEVICES:-none}} | tr , +'
 sleep 30
 """
 
@@ -168,7 +168,10 @@ def test_a_batch_script_of_a_user_keeps_its_own_lines(
     assert job["MailUser"] == "nobody@example.org"
     assert job["Nice"] == "7"
     (found,) = ann.call("GET", "/jobs?name=printed&limit=1")["jobs"]
-    until(lambda: sorted(log_of(site, found).split("\n")) == ["", "0: 0", "1: 1"])
+    until(lambda: log_of(site, found).count("\n") == 4)
+    ranks = sorted(line.partition(" has ")[::2] for line in log_of(site, found).splitlines())
+    assert [rank for rank, _ in ranks] == [f"{n}: {n}" for n in range(4)]
+    assert all(gpus.count("+") == 1 for _, gpus in ranks), ranks
     ann.call("POST", f"/jobs/{found['id']}/stop", {"now": True})
     ended(ann, found)
 

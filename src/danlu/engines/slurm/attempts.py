@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,12 @@ from danlu.spec.units import format_duration
 ENDED = frozenset({Phase.EXITED, Phase.LOST, Phase.ABSENT})
 _TERM, _KILL = 15, 9
 _LONGEST = 500
-_HINTS = {"TIMEOUT": "time_limit", "DEADLINE": "time_limit", "OUT_OF_MEMORY": "out_of_memory"}
-_ENDED_BY_SLURM = frozenset({*_HINTS, "CANCELLED"})
+_HINTS = {
+    "TIMEOUT": "time_limit",
+    "DEADLINE": "time_limit",
+    "OUT_OF_MEMORY": "out_of_memory",
+    "CANCELLED": "stopped_outside",
+}
 _WORDS = {
     "OUT_OF_MEMORY": "ran out of memory",
     "NODE_FAIL": "node failed",
@@ -52,6 +56,7 @@ class Attempt:
     doors: dict[int, tuple[str, int]] = field(default_factory=dict)  # task -> host and port
     opened: set[int] = field(default_factory=set)  # tasks whose door is on file
     launching: bool = False
+    killed: set[int] = field(default_factory=set)  # tasks that a signal ended, seen once
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -188,12 +193,16 @@ def _mapping(value: Any) -> Mapping[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def judge(attempt: Attempt, record: Record, entry: Entry | None, sure: bool) -> None:
-    """Sets the attempt's tasks. `sure`: Slurm has been saying for a while that it is over."""
+def judge(
+    attempt: Attempt, record: Record, entry: Entry | None, sure: bool, asked: bool = True
+) -> None:
+    """Sets the attempt's tasks. `sure`: Slurm has been saying for a while that it is over.
+    `asked`: whether it was asked at all.
+    """
     if entry is not None and entry.nodes:
         record = _witnessed(record, entry.nodes)
     attempt.tasks = tuple(
-        _task(attempt, index, record, entry, sure) for index in range(attempt.count)
+        _task(attempt, index, record, entry, sure, asked) for index in range(attempt.count)
     )
 
 
@@ -207,7 +216,7 @@ def _witnessed(record: Record, nodes: tuple[str, ...]) -> Record:
 
 
 def _task(
-    attempt: Attempt, index: int, record: Record, entry: Entry | None, sure: bool
+    attempt: Attempt, index: int, record: Record, entry: Entry | None, sure: bool, asked: bool
 ) -> TaskSeen:
     before = attempt.tasks[index]
     claim, status = record.tasks[index] if index < len(record.tasks) else (None, None)
@@ -216,10 +225,30 @@ def _task(
     if claim is not None:
         _note_door(attempt, index, claim)
         if status is not None:
-            return _exited(index, claim, status)
+            seen = _exited(index, claim, status)
+            if attempt.stopping or seen.signal not in (_TERM, _KILL):
+                return seen
+            if entry is not None and entry.state == "CANCELLED":
+                return replace(seen, hint=_HINTS["CANCELLED"], detail=_WORDS["CANCELLED"])
+            if sure or not _may_be_cancelled(attempt, index, entry, asked):
+                return seen
     if not sure:
         return _alive(index, before, claim, record, entry)
     return _over(attempt, index, before, claim, record, entry)
+
+
+def _may_be_cancelled(attempt: Attempt, index: int, entry: Entry | None, asked: bool) -> bool:
+    """Whether it is too early to say who sent the signal: Slurm tells when it has ended, and what
+    it told before the record came may be old.
+    """
+    if not asked:
+        return True
+    if entry is not None and entry.state == "COMPLETING":
+        return True
+    if entry is not None and entry.active and index not in attempt.killed:
+        attempt.killed.add(index)
+        return True
+    return False
 
 
 def _alive(
@@ -272,7 +301,7 @@ def _over(
         detail += f": {record.said}"
     if _HINTS.get(state) == "time_limit":
         detail = _limit(entry)
-    if state in _ENDED_BY_SLURM:
+    if state in _HINTS:
         # Slurm's own decision or somebody's: not a fault of the platform, to be tried again.
         return TaskSeen(
             index, Phase.EXITED, node, 128 + _KILL, _KILL, _HINTS.get(state, ""), detail[:_LONGEST],

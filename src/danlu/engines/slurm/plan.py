@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pwd
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,6 +58,14 @@ def plan(launch: Launch, context: Context) -> Plan:
     return Plan(text + "\n" + shown, payload, hashlib.sha256(payload).hexdigest())
 
 
+def _is_account(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
+
+
 def _check(launch: Launch) -> None:
     if launch.places is not None:
         names = ", ".join(place.node for place in launch.places)
@@ -66,6 +75,12 @@ def _check(launch: Launch) -> None:
     if not _INSTALLATION.fullmatch(launch.installation):
         raise Refused(f"invalid installation id: {launch.installation!r}")
     uid = launch.identity.uid
+    if uid is not None and not _is_account(uid):
+        # Slurm takes such a job and never starts it.
+        raise Refused(
+            f"Slurm knows no account for {launch.identity.user} (uid {uid}); the admin makes one "
+            "on all machines, and sets its uid with danlu user set NAME --uid N"
+        )
     if uid is not None and uid != os.geteuid() and os.geteuid() != 0:
         raise Refused(
             f"jobs of {launch.identity.user} must be submitted as uid {uid}, but the server is "

@@ -252,7 +252,7 @@ class Watch:
             # Nobody has claimed it. From here on nobody can: the job may only be late.
             record = await self._take_claim(attempt, record)
             sure = record.claim == FENCED
-        judge(attempt, record, entry, sure)
+        judge(attempt, record, entry, sure, entries is not None)
         self.open_doors(attempt)
         if (attempt.tasks, attempt.handle) != before:
             self.mark(attempt)

@@ -97,6 +97,9 @@ def _dress(task: dict[str, Any], where: places.Where) -> None:
         for name, value in os.environ.items()
         if name.startswith(("SLURM", "PMI", "OMPI_")) or name in _KEPT_FROM_SLURM
     }
+    # What our own batch script asked for; a user's script would take it for its own wish, and
+    # its first process for all GPUs.
+    slurms.pop("SLURM_GPUS_PER_TASK", None)
     slurms.setdefault("CUDA_VISIBLE_DEVICES", "")
     own = task["secrets"]
     task["processes"] = [
