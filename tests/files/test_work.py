@@ -80,6 +80,8 @@ def test_things_are_moved_copied_and_renamed_also_between_volumes(alice: Someone
     alice.post("/move", paths=["/mnt/share/lab/a (1)"], to="/userhome/m/renamed")
     assert alice.content("/userhome/m/renamed/one").content == b"1"
     assert alice.names("/mnt/share/lab") == ["a", "two"]
+    nowhere = alice.post("/move", paths=["/userhome/m/two"], to="/userhome/no/such")
+    assert "There is no /userhome/no" in nowhere["message_en"], nowhere
     into_itself = alice.post("/move", paths=["/userhome/m"], to="/userhome/m/a/m")
     assert into_itself["state"] == "failed"
     over = alice.post(

@@ -138,6 +138,12 @@ def test_a_member_of_the_group_shares_files_but_neither_bin_nor_uploads(
     alice.upload("/mnt/share/lab/by-alice", b"1")
     bob.upload("/mnt/share/lab/by-alice", b"changed by bob", conflict="overwrite")
     assert alice.content("/mnt/share/lab/by-alice").content == b"changed by bob"
+    alice.upload("/userhome/moved/deep/file", b"given away")
+    alice.post("/move", paths=["/userhome/moved"], into="/mnt/share/lab")
+    assert bob.content("/mnt/share/lab/moved/deep/file").content == b"given away"
+    assert "moved" not in alice.names("/userhome")
+    bob.post("/delete", paths=["/mnt/share/lab/moved"], forever=True)
+    assert "moved" not in alice.names("/mnt/share/lab")
     bob.post("/delete", paths=["/mnt/share/lab/by-alice"])
     assert "by-alice" not in [each["name"] for each in alice.get("/bin")["items"]]
     (item,) = bob.get("/bin")["items"]

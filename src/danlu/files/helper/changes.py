@@ -169,6 +169,12 @@ def _each(request: Request, work: object, key: str) -> None:
     for source, target in _targets(request):
         try:
             writable(target)
+            with parent_of(target):
+                pass
+        except (OSError, Fault) as error:
+            request.problem(error, Place(target.root, target.parts[:-1]).shown)
+            continue
+        try:
             done = work(request, source, target, conflict)  # type: ignore[operator]
         except (OSError, Fault) as error:
             request.problem(error, source.shown if _of_source(error) else target.shown)
@@ -185,9 +191,10 @@ def _move(request: Request, source: Place, target: Place, conflict: str) -> Plac
     with parent_of(source) as (here, name), parent_of(target) as (there, _):
         _not_into_itself(source, target, here, name)
         try:
-            done = settle(here, name, target, there, conflict)
-            request.tick(1)
-            return done
+            if not _changes_group(here, name, there):
+                done = settle(here, name, target, there, conflict)
+                request.tick(1)
+                return done
         except OSError as error:
             if error.errno == errno.EINVAL:
                 raise Fault("into_itself", source.shown) from None
@@ -198,6 +205,12 @@ def _move(request: Request, source: Place, target: Place, conflict: str) -> Plac
         if request.problem_count == count:  # else something would be lost
             remove(here, name, request)
         return done
+
+
+def _changes_group(here: int, name: bytes, there: int) -> bool:
+    """In a group's folder all is the group's; a rename would keep it closed to the others."""
+    thing, folder = os.stat(name, dir_fd=here, follow_symlinks=False), os.fstat(there)
+    return bool(folder.st_mode & stat.S_ISGID) and folder.st_gid != thing.st_gid
 
 
 def _not_into_itself(source: Place, target: Place, folder: int, name: bytes) -> None:
