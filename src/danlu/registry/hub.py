@@ -117,7 +117,14 @@ class Hub:
     async def _pass_on(self, call: Call, arriving: _Arriving) -> None:
         draft = arriving.draft
         assert draft is not None
-        fd, at = os.dup(draft.fd), 0
+        try:
+            fd, at = os.dup(draft.fd), 0
+        except OSError:  # all of it has come, and it is being put in its place
+            while not arriving.done and arriving.error is None:
+                await arriving.news.wait()
+            if arriving.error is not None:
+                raise arriving.error from None
+            return await blob_routes.get(call)
         headers = [("docker-content-digest", call.reference), OCTETS]
         out = [*headers, ("content-length", str(arriving.size))]
         send = call.request.send
