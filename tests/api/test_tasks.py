@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,22 @@ def test_shared_data_can_be_read_and_not_written(harness: Harness, abilities: Ab
     else:
         assert harness.log(job).startswith(b"numbers")
         (harness.server.data / "gdata" / "mine").unlink(missing_ok=True)
+
+
+def test_a_new_entry_is_seen_beside_datasets(harness: Harness, abilities: Abilities) -> None:
+    """Also by a keeper that has just served another task."""
+    if not abilities.namespaces:
+        pytest.skip("without namespaces nothing is mounted")
+    name = f"d{time.monotonic_ns()}"
+    order = {"name": name, "volume": "gdata", "folder": ""}
+    answer = harness.http.post("/datasets", json=order)
+    assert answer.status_code == 201, answer.text
+    gdata = harness.server.data / "gdata"
+    for number in range(5):
+        (gdata / f"{name}-{number}").write_text("new")
+        job = harness.run(f"ls /gdata/{name}; cat /gdata/{name}-{number}")
+        assert harness.lines(job)[-1] == "new"
+    harness.http.delete(f"/datasets/{name}").raise_for_status()
 
 
 def test_a_volume_appears_where_the_job_wants_it(harness: Harness, abilities: Abilities) -> None:

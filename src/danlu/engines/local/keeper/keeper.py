@@ -70,7 +70,8 @@ def keep(
         keeper.run()
     except Exception as error:  # otherwise the task would look killed
         keeper.fail(f"its keeper failed: {error!r}")
-    return keeper.clean
+    # A copied folder shows what was in it when the view was built; the next task wants what is.
+    return keeper.clean and not start.view.layered
 
 
 def _import_no_more() -> None:

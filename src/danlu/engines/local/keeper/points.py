@@ -61,6 +61,10 @@ class Points:
         os.close(mounted)
         os.close(parent)
 
+    @property
+    def layered(self) -> bool:
+        return bool(self._layered)
+
     def finish(self) -> None:
         """Called last. Makes our folders read-only: files written there would be lost."""
         for path in self._layered:

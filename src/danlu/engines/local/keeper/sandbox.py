@@ -33,6 +33,7 @@ class View:
         self.terminals = terminals  # folder descriptors; -1: not its own
         self.shared_memory = shared_memory
         self.run = -1
+        self.layered = False  # whether a folder was copied to make room for a mount point
 
     def is_unused(self) -> bool:
         """Whether it is empty after the task's processes are gone."""
@@ -85,6 +86,7 @@ def enter(stage: str, view: View, task: dict[str, Any], hide: list[str], kept: K
     for mount in sorted(task["mounts"], key=lambda mount: str(mount["target"])):
         points.bind(mount)
     points.finish()
+    view.layered = points.layered
     linux.restrict(root, read_only=True, recursive=False)
     os.close(root)
     linux.pivot_root(".", ".")
