@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
+from tests.support.waiting import until
 from tests.web.filled import Filled
 from tests.web.harness import WebHarness
 
@@ -56,7 +57,8 @@ def test_figures_stand_in_pairs(filled: Filled) -> None:
         path, sign = filled.pages()[name]
         page.goto(f"{web.server.url}{path}")
         expect(page.locator(sign).first).to_be_visible()
-        assert _lines(page, ".figure") == lines, name
+        found = until(lambda: (now := _lines(page, ".figure")) == lines and now)
+        assert found == lines, name
 
 
 def test_times_and_rows_are_not_squeezed(filled: Filled) -> None:

@@ -34,7 +34,8 @@ def row(word: str, **values: str) -> str:
         "gres": "gres:gpu:3090:2",
         "count": "2",
         "starts": "2026-11-17T08:00:00",
-        "ends": "N/A",
+        "ends": "2026-11-17T20:00:00",
+        "limit": "12:00:00",
         "nodes": "n[1-2]",
         "comment": "(null)",
         "name": "train",
@@ -114,6 +115,14 @@ def test_a_job_is_read_with_its_nodes_and_gpus() -> None:
     assert entry.nodes == ("n1", "n2")
     assert (entry.installation, entry.attempt) == ("lab", "0190-abc")
     assert entry.active and not entry.over
+
+
+def test_a_job_without_a_time_limit_has_no_end_though_slurm_names_one() -> None:
+    (limited,) = queue.read(row("w"), "w")
+    assert limited.ends is not None
+    for limit in ("365-00:00:00", "UNLIMITED"):
+        (entry,) = queue.read(row("w", limit=limit, ends="2027-11-17T08:00:00"), "w")
+        assert entry.ends is None, limit
 
 
 def test_nobody_can_write_rows_about_others_into_a_name() -> None:

@@ -18,7 +18,11 @@ from danlu.engines.slurm.commands import Commands
 from danlu.engines.slurm.reasons import in_queue
 
 _MARK = "\x1f"
-_COLUMNS = ("%i", "%A", "%T", "%r", "%u", "%U", "%P", "%C", "%m", "%b", "%D", "%S", "%e", "%N")
+_COLUMNS = (
+    *("%i", "%A", "%T", "%r", "%u", "%U", "%P", "%C", "%m", "%b", "%D"),
+    *("%S", "%e", "%l", "%N"),
+)
+_YEAR = 365 * 86_400
 _OWN_WORDS = ("%k", "%j")  # the comment, then the name
 _COMMENT = re.compile(r"danlu:([A-Za-z0-9_-]*):([A-Za-z0-9_-]+)")
 
@@ -99,7 +103,7 @@ def read(text: str, word: str) -> tuple[Entry, ...]:
 
 def _entry(cells: list[str]) -> Entry:
     id_, number, state, reason, user, uid, partition, cpus, memory, gres, count = cells[:11]
-    starts, ends, nodes, comment, name = cells[11:]
+    starts, ends, limit, nodes, comment, name = cells[11:]
     ours = _COMMENT.fullmatch(comment.strip())
     machines = max(1, _number(count))
     return Entry(
@@ -114,12 +118,18 @@ def _entry(cells: list[str]) -> Entry:
         fields.gpu_count(gres) or 0,
         fields.hosts(nodes) if machines else (),
         fields.moment(starts),
-        fields.moment(ends),
+        _end(ends, limit),
         ours[1] if ours else "",
         ours[2] if ours else "",
         name,
         id_.partition("+")[0] if "+" in id_ else number,
     )
+
+
+def _end(ends: str, limit: str) -> float | None:
+    """None for a job without a time limit, which Slurm gives a year once it runs."""
+    most = fields.seconds(limit)
+    return None if most is None or most >= _YEAR else fields.moment(ends)
 
 
 def comment(installation: str, attempt: str) -> str:
