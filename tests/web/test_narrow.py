@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from playwright.sync_api import Page, expect
 
 from tests.support.waiting import until
@@ -34,6 +36,10 @@ def _lines(page: Page, selector: str) -> list[int]:
     return [tops.count(top) for top in sorted(set(tops))]
 
 
+def _stand(page: Page, lines: list[int]) -> bool:
+    return _lines(page, ".figure") == lines
+
+
 def test_tables_keep_their_names_and_edges(filled: Filled) -> None:
     web = filled.web
     page = web.sign_in(web.page(width=320, height=800), filled.me.name)
@@ -57,8 +63,7 @@ def test_figures_stand_in_pairs(filled: Filled) -> None:
         path, sign = filled.pages()[name]
         page.goto(f"{web.server.url}{path}")
         expect(page.locator(sign).first).to_be_visible()
-        found = until(lambda: (now := _lines(page, ".figure")) == lines and now)
-        assert found == lines, name
+        until(partial(_stand, page, lines))
 
 
 def test_times_and_rows_are_not_squeezed(filled: Filled) -> None:
