@@ -11,7 +11,7 @@ import pytest
 from danlu.cli import texts
 from danlu.cli.completion import SHELLS
 from danlu.cli.help import command_help, markdown, overview, wrap
-from danlu.cli.registry import COMMANDS, COMMON
+from danlu.cli.registry import COMMON, commands
 from danlu.cli.table import width
 from tests.support.parts import need
 from tests.support.server import DanluServer
@@ -21,7 +21,7 @@ LANGUAGES = ("en", "zh")
 
 def test_an_option_of_two_meanings_is_explained_by_its_command() -> None:
     texts.use("en")
-    shown = {command.name: command_help(command) for command in COMMANDS}
+    shown = {command.name: command_help(command) for command in commands()}
     assert "--label LABEL             only on nodes with this label" in shown["run"]
     assert "--label TEXT    what it is for" in shown["token"]
 
@@ -30,12 +30,12 @@ def test_an_option_of_two_meanings_is_explained_by_its_command() -> None:
 def test_the_overview_names_every_command(language: str) -> None:
     texts.use(language)
     shown = overview()
-    for command in COMMANDS:
+    for command in commands():
         assert (f"  {command.name} " in shown) != command.hidden
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", commands(), ids=lambda command: command.name)
 def test_a_commands_help_names_every_option_within_the_screen(
     command: object, language: str
 ) -> None:
@@ -53,7 +53,7 @@ def test_a_commands_help_names_every_option_within_the_screen(
 def test_the_reference_holds_every_command(language: str) -> None:
     texts.use(language)
     shown = markdown()
-    assert shown.count("\n## danlu ") == sum(not command.hidden for command in COMMANDS)
+    assert shown.count("\n## danlu ") == sum(not command.hidden for command in commands())
 
 
 def test_long_lines_break_between_chinese_characters_but_not_before_a_comma() -> None:
@@ -74,7 +74,7 @@ def test_a_shell_reads_its_script_without_complaint(shell: str) -> None:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_script_knows_every_command_and_option(shell: str) -> None:
     script = SHELLS[shell]()
-    for command in COMMANDS:
+    for command in commands():
         if not command.hidden:
             assert command.name in script
             for option in command.options:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from danlu.cli.options import Command, Option, UsageError, nearest, parse
-from danlu.cli.registry import COMMANDS, COMMON, find
+from danlu.cli.registry import COMMON, commands, find, names
 
 FREE = Command(
     "free",
@@ -97,7 +97,13 @@ def test_the_nearest_word_is_found_only_when_it_is_near() -> None:
     assert nearest("quack", ["jobs", "run"]) == ""
 
 
+def test_every_command_is_found_by_its_name() -> None:
+    assert names() == [command.name for command in commands()]
+    assert all(find(command.name) is command for command in commands())
+    assert find("nothing") is None
+
+
 def test_no_command_has_two_options_of_one_name() -> None:
-    for command in COMMANDS:
-        names = [name for option in (*command.options, *COMMON) for name in option.names]
-        assert len(names) == len(set(names)), command.name
+    for command in commands():
+        own = [name for option in (*command.options, *COMMON) for name in option.names]
+        assert len(own) == len(set(own)), command.name

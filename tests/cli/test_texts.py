@@ -13,7 +13,7 @@ import pytest
 
 import danlu.cli
 from danlu.cli.helptexts import HELP
-from danlu.cli.registry import COMMANDS, COMMON
+from danlu.cli.registry import COMMON, commands
 from danlu.cli.texts import everything, t, use
 
 TEXTS = everything()
@@ -92,7 +92,7 @@ def test_every_text_is_asked_for_somewhere() -> None:
 
 def test_every_command_and_option_is_explained() -> None:
     missing = []
-    for command in COMMANDS:
+    for command in commands():
         if command.hidden:
             continue
         if f"cmd.{command.name}" not in HELP:
@@ -104,8 +104,8 @@ def test_every_command_and_option_is_explained() -> None:
 
 
 def test_every_explanation_belongs_to_a_command_or_option() -> None:
-    names = {command.name for command in COMMANDS}
-    options = {o.long for c in COMMANDS for o in (*c.options, *COMMON)}
+    names = {command.name for command in commands()}
+    options = {o.long for c in commands() for o in (*c.options, *COMMON)}
     for key in HELP:
         kind, _, rest = key.partition(".")
         if kind in ("cmd", "about"):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from danlu.cli.help import option_words, words
 from danlu.cli.options import Command, Option
-from danlu.cli.registry import COMMANDS, COMMON
+from danlu.cli.registry import COMMON, commands
 
 JOB, FILE, FOLDER, COMMAND = "<job>", "<file>", "<dir>", "<command>"
 
 
 def _visible() -> list[Command]:
-    return [command for command in COMMANDS if not command.hidden]
+    return [command for command in commands() if not command.hidden]
 
 
 def _names(options: tuple[Option, ...]) -> list[str]:

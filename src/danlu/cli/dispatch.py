@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from danlu.cli import texts
 from danlu.cli.options import Command, UsageError, nearest, parse
-from danlu.cli.registry import COMMANDS, COMMON, find
+from danlu.cli.registry import COMMON, commands, find
 from danlu.cli.session import Session
 
 TYPE_CHECKING = False
@@ -78,19 +78,19 @@ def _choose_language(words: list[str]) -> None:
 
 def _split(words: list[str]) -> tuple[Command, list[str]]:
     """The command and its arguments; common options may precede the command."""
-    help_command = find("help")
-    assert help_command is not None
     valued = {name for option in COMMON if option.metavar for name in option.names}
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in valued else 1
     if at >= len(words):
+        help_command = find("help")
+        assert help_command is not None
         return help_command, words
     name = words[at]
     command = find(name)
     if command is None:
         near = ELSEWHERE.get(name) or nearest(
-            name, [known.name for known in COMMANDS if not known.hidden]
+            name, [known.name for known in commands() if not known.hidden]
         )
         if near:
             raise UsageError("usage.unknown_command_near", word=name, near=near)

@@ -6,7 +6,7 @@ import sys
 
 from danlu.cli.helptexts import HELP
 from danlu.cli.options import Command, Option
-from danlu.cli.registry import COMMANDS, COMMON
+from danlu.cli.registry import COMMON, commands
 from danlu.cli.table import coloured, paint, screen_columns, width
 from danlu.cli.texts import language, t
 
@@ -32,7 +32,7 @@ def overview() -> str:
     lines = [words("danlu"), "", _title("title.usage"), "  danlu COMMAND [OPTION...]", ""]
     lines.append(_title("title.commands"))
     rows = [
-        (command.name, words(f"cmd.{command.name}")) for command in COMMANDS if not command.hidden
+        (command.name, words(f"cmd.{command.name}")) for command in commands() if not command.hidden
     ]
     lines += _columns(rows)
     lines += ["", _title("title.common"), *_options(None, COMMON)]
@@ -132,7 +132,7 @@ def _pieces(text: str) -> list[str]:
 def markdown() -> str:
     """The command-line reference for the documentation."""
     parts = [f"# {words('title.reference')}\n"]
-    for command in COMMANDS:
+    for command in commands():
         if command.hidden:
             continue
         parts.append(f"\n## danlu {command.name}\n\n{words(f'cmd.{command.name}')}\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from danlu.cli.options import UsageError, nearest
-from danlu.cli.registry import COMMANDS, find
+from danlu.cli.registry import commands, find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def help(session: Session, args: Args) -> int:
         return show_help(None)
     command = find(args.words[0])
     if command is None:
-        near = nearest(args.words[0], [known.name for known in COMMANDS if not known.hidden])
+        near = nearest(args.words[0], [known.name for known in commands() if not known.hidden])
         key = "usage.unknown_command_near" if near else "usage.unknown_command"
         raise UsageError(key, word=args.words[0], near=near)
     return show_help(command)

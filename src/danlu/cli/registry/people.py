@@ -1,0 +1,116 @@
+"""Signing in, accounts and groups."""
+
+from danlu.cli.options import Command, Option
+from danlu.cli.registry.shared import YES
+
+COMMANDS = (
+    Command(
+        "login",
+        "session",
+        (Option("user", "USER", "u"), Option("password-stdin"), Option("name", "NAME", "n")),
+        "[URL]",
+        most=1,
+    ),
+    Command("logout", "session", (Option("everywhere"),)),
+    Command("whoami", "session"),
+    Command("passwd", "session"),
+    Command(
+        "context",
+        "context",
+        (),
+        "[list] | use NAME | remove NAME",
+        0,
+        2,
+        "list use remove",
+        default="list",
+    ),
+    Command(
+        "signup",
+        "signup",
+        (
+            Option("user", "USER", "u"),
+            Option("password-stdin"),
+            Option("code", "CODE"),
+            Option("group", "GROUP"),
+            Option("full-name", "TEXT"),
+            Option("note", "TEXT"),
+            Option("name", "NAME", "n"),
+        ),
+        "[URL]",
+        most=1,
+    ),
+    Command(
+        "user",
+        "people",
+        (
+            Option("full-name", "TEXT"),
+            Option("role", "ROLE", words="admin member"),
+            Option("group", "GROUP", many=True),
+            Option("lead", "GROUP", many=True),
+            Option("uid", "N"),
+            Option("gid", "N"),
+            Option("trusted"),
+            Option("stop-jobs"),
+            Option("status", "STATUS", words="active disabled removed"),
+            YES,
+        ),
+        "[list] | show NAME | add NAME | set NAME | password NAME | disable NAME | enable NAME | "
+        "remove NAME | hand-over NAME TO | requests | approve NAME | decline NAME",
+        0,
+        3,
+        "list show add set password disable enable remove hand-over requests approve decline",
+        default="list",
+    ),
+    Command(
+        "group",
+        "groups",
+        (Option("note", "TEXT"), Option("leader"), Option("no-leader"), YES),
+        "[list] | show GROUP | join CODE | add GROUP | set GROUP | remove GROUP | "
+        "add-member GROUP USER... | remove-member GROUP USER...",
+        0,
+        -1,
+        "list show join add set remove add-member remove-member",
+        default="list",
+    ),
+    Command(
+        "token",
+        "tokens",
+        (
+            Option("label", "TEXT"),
+            Option("read-only"),
+            Option("expires", "TIME"),
+            Option("user", "USER", "u"),
+        ),
+        "[list] | create | revoke ID...",
+        0,
+        -1,
+        "list create revoke",
+        default="list",
+    ),
+    Command(
+        "invite",
+        "invites",
+        (
+            Option("group", "GROUP"),
+            Option("uses", "N"),
+            Option("expires", "TIME"),
+            Option("note", "TEXT"),
+        ),
+        "[list] | create | revoke ID...",
+        0,
+        -1,
+        "list create revoke",
+        default="list",
+    ),
+    Command(
+        "audit",
+        "audit",
+        (
+            Option("by", "USER"),
+            Option("act", "ACT"),
+            Option("thing", "NAME"),
+            Option("since", "MOMENT"),
+            Option("limit", "N", "l"),
+        ),
+    ),
+)
