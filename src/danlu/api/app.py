@@ -10,21 +10,16 @@ from fastapi.routing import APIRoute
 
 from danlu import __version__
 from danlu.api import (
-    browser,
-    cluster,
     dialects,
     direct,
-    doors,
     downloads,
     jobs,
     listing,
     logs,
-    metrics,
     pages,
     platform,
     prometheus,
     session,
-    sse,
     websockets,
 )
 from danlu.api.bounds import STREAMED, Bounded
@@ -52,6 +47,15 @@ NO_NAMES = Hosts()
 
 # Loaded when first asked for: which paths, and the modules with their routes.
 LATER = {
+    "session": "browser",
+    "stream": "sse",
+    "cluster": "cluster",
+    "snapshot": "cluster",
+    "nodes/*/drain": "cluster",
+    "nodes/*/resume": "cluster",
+    "nodes/*/metrics": "metrics",
+    "jobs/*/metrics": "metrics",
+    "jobs/*/doors": "doors",
     "environments": "environments",
     "ssh-keys": "ssh_keys",
     "users": "people",
@@ -110,14 +114,9 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
         dialects,
         jobs,
         logs,
-        metrics,
         session,
-        browser,
         platform,
-        cluster,
-        sse,
         websockets,
-        doors,
     ):
         include(module.router)
     later = Later(BASE, LATER, app.router.routes, include)

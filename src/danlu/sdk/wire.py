@@ -143,6 +143,7 @@ class Wire:
         self.ca_file = ca_file
         self.on_disk_full: Callable[[str], None] | None = None  # gets the time, in seconds
         self.on_disk_low: Callable[[str, str], None] | None = None  # and the bytes left
+        self.meanwhile: Callable[[], None] | None = None  # done once, while waiting for an answer
         self.language = ""  # zh or en, for the few answers in only one language
         self.demo = False  # whether the server said that its data is made up
         self._agent = agent
@@ -210,6 +211,9 @@ class Wire:
                 # A server that refuses a large body answers and hangs up while we are still
                 # sending.
                 sent = False
+            if self.meanwhile is not None:
+                work, self.meanwhile = self.meanwhile, None
+                work()
             while not parser.done:
                 data = link.receive()
                 if not data and not parser.feed_end():

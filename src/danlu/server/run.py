@@ -40,7 +40,7 @@ from danlu.server.settings import ServerConfig
 from danlu.server.sockets import listen, tls_context, url_of
 from danlu.server.web import known_hosts, web_settings
 from danlu.server.words import say
-from danlu.services.services import Services, services
+from danlu.services.services import Services
 from danlu.spec.text import Text
 from danlu.store.store import Store
 
@@ -95,7 +95,7 @@ async def _serve_http(
     gate = Gate(store)
     await gate.recall()
     people = _accounts(config, controller.context, gate)
-    ours = services(
+    ours = Services(
         controller, gate, people, urls, config.proxies, demo is not None, config.metrics_from
     )
     server = _server(config, ours)
@@ -117,7 +117,7 @@ async def _serve_http(
     serving = asyncio.create_task(server.serve(sockets=[] if accepting else listeners))
     deposed = asyncio.create_task(_leave_when_deposed(controller, server))
     tending = asyncio.create_task(ours.doors.logins.end_unused())
-    cleaning = asyncio.create_task(ours.files.tend())
+    cleaning = asyncio.create_task(ours.tend())
     try:
         while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event
             await asyncio.sleep(0.005)

@@ -16,11 +16,13 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from danlu.engines.slurm.config import SlurmConfig
 from danlu.server.values import Values
 from danlu.spec.text import Text
+
+if TYPE_CHECKING:
+    from danlu.engines.slurm.config import SlurmConfig
 
 KEYS = (
     "shared",
@@ -111,6 +113,8 @@ class SlurmTable(Values):
 def slurm_config(
     values: dict[str, Any], data: Path, log_cap: int | None, identities: bool
 ) -> SlurmConfig:
+    from danlu.engines.slurm.config import SlurmConfig
+
     own = dict(values)
     shared = Path(own.pop("shared"))
     return SlurmConfig(data, shared, log_cap=log_cap, identities=identities, **own)

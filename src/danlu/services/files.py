@@ -31,7 +31,7 @@ Values = dict[str, Any]
 BIN_DAYS = DAYS
 AT_ONCE = 2.0  # seconds a request waits for the end of what it began
 MEASURE_AGAIN = 6 * 3600.0
-DAY, HOURS = 86400.0, 2 * 3600.0
+HOURS = 2 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,12 @@ class Files:
         await self.helpers.close()
 
     async def tend(self) -> None:
-        """Once a day, for each person: empties what is too old from bins, removes uploads that were
-        given up, and measures the home. One after the other, in the background.
+        """For each person: empties what is too old from bins, removes uploads that were given up,
+        and measures the home. One after the other, in the background.
         """
-        while True:
-            await asyncio.sleep(DAY)
-            for name in await self._identities.names():
-                with contextlib.suppress(AccessError):
-                    await self._tend_one(Asker(Principal(name)))
+        for name in await self._identities.names():
+            with contextlib.suppress(AccessError):
+                await self._tend_one(Asker(Principal(name)))
 
     async def _tend_one(self, asks: Asker) -> None:
         person = await self._identities.person(asks.name)

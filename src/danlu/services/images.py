@@ -58,6 +58,10 @@ class Catalogue:
         self.nodes = nodes
         self.inside = ImageInside(context, link)
 
+    async def close(self) -> None:
+        await self.nodes.close()
+        await self.inside.close()
+
     # -- looking ------------------------------------------------------------------------------
 
     async def listed(self, who: Principal, which: str = "all") -> list[Image]:

@@ -2,253 +2,313 @@
 
 All interfaces (HTTP, pages, foreign protocols) call these services with the caller first and plain
 values after it, and get typed errors. Permissions are checked here, never in an interface.
+
+What a server that only runs jobs does not need is loaded when it is first asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import asyncio
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from danlu.access.accounts import Accounts
 from danlu.access.gate import Gate
-from danlu.access.groups import Groups
-from danlu.access.people import People
 from danlu.access.principal import Principal
-from danlu.access.sign_in import SignIn
-from danlu.access.signup import SignUp
 from danlu.access.ssh_keys import SshKeys
-from danlu.access.tickets import Tickets
-from danlu.access.tokens import Tokens
-from danlu.control.context import Context
 from danlu.control.controller import Controller
 from danlu.control.feed import Feed
 from danlu.control.logs import Logs
 from danlu.control.lookup import Lookup
 from danlu.control.submit import Submitter
-from danlu.files.catalogue import Catalogue, Nodes
-from danlu.files.event_files import EventFiles
-from danlu.files.handover import HandOver
 from danlu.files.home_keys import HomeKeys
-from danlu.services.audit import Audit
-from danlu.services.backup import Backup
-from danlu.services.board import Board
-from danlu.services.bundles import Bundles
 from danlu.services.cluster import Cluster
-from danlu.services.datasets import DatasetCatalogue
-from danlu.services.disks import Disks
 from danlu.services.doors import Doors
-from danlu.services.environments import Environments
-from danlu.services.export import Export, Networks
-from danlu.services.files import Files
 from danlu.services.found import Found
-from danlu.services.image_builds import ImageBuilds
-from danlu.services.image_checks import ImageChecks
-from danlu.services.image_names import RegistryLink
-from danlu.services.image_nodes import ImageNodes
-from danlu.services.images import Catalogue as ImageCatalogue
 from danlu.services.jobs import Jobs
-from danlu.services.leaving import Leaving
 from danlu.services.listing import Listing
 from danlu.services.logins import Logins
 from danlu.services.logs import JobLogs
-from danlu.services.metrics import Metrics
 from danlu.services.names import Names
 from danlu.services.registry import Registry
-from danlu.services.saves import Saves
-from danlu.services.scheduling import QueuesAndQuotas
-from danlu.services.secrets import Secrets
 from danlu.services.server import Server
-from danlu.services.sharing import Sharing
-from danlu.services.storage import StorageRequests
 from danlu.services.stream import Stream
 from danlu.services.submitting import Submitting
 from danlu.services.tasks import Tasks
-from danlu.services.tensorboards import TensorBoards
-from danlu.services.usage import Usage
 from danlu.services.web_doors import WebDoors
+from danlu.store.image_work import image_work_left
 from danlu.store.users import get_user
 
+if TYPE_CHECKING:
+    from danlu.files.catalogue import Catalogue
+    from danlu.services.audit import Audit
+    from danlu.services.backup import Backup
+    from danlu.services.board import Board
+    from danlu.services.bundles import Bundles
+    from danlu.services.datasets import DatasetCatalogue
+    from danlu.services.disks import Disks
+    from danlu.services.environments import Environments
+    from danlu.services.export import Export, Networks
+    from danlu.services.files import Files
+    from danlu.services.image_builds import ImageBuilds
+    from danlu.services.image_checks import ImageChecks
+    from danlu.services.image_names import RegistryLink
+    from danlu.services.images import Catalogue as ImageCatalogue
+    from danlu.services.leaving import Leaving
+    from danlu.services.metrics import Metrics
+    from danlu.services.saves import Saves
+    from danlu.services.scheduling import QueuesAndQuotas
+    from danlu.services.secrets import Secrets
+    from danlu.services.sharing import Sharing
+    from danlu.services.storage import StorageRequests
+    from danlu.services.tensorboards import TensorBoards
+    from danlu.services.usage import Usage
+    from danlu.spec.text import Text
 
-@dataclass(slots=True)
+DAY = 86_400.0
+
+
 class Services:
-    gate: Gate
-    people: People
-    leaving: Leaving
-    groups: Groups
-    usage: Usage
-    tokens: Tokens
-    ssh_keys: SshKeys
-    signup: SignUp
-    sign_in: SignIn
-    tickets: Tickets
-    audit: Audit
-    jobs: Jobs
-    environments: Environments
-    images: ImageCatalogue
-    image_checks: ImageChecks
-    image_builds: ImageBuilds
-    saves: Saves
-    sharing: Sharing
-    submitting: Submitting
-    listing: Listing
-    logs: JobLogs
-    tasks: Tasks
-    doors: Doors
-    web_doors: WebDoors
-    tensorboards: TensorBoards
-    stream: Stream
-    secrets: Secrets
-    volumes: Catalogue
-    registry: Registry
-    files: Files
-    bundles: Bundles
-    datasets: DatasetCatalogue
-    disks: Disks
-    storage: StorageRequests
-    cluster: Cluster
-    board: Board
-    metrics: Metrics
-    scheduling: QueuesAndQuotas
-    server: Server
-    backup: Backup
-    export: Export
-    proxies: frozenset[str] = frozenset()  # proxies trusted to report the client's address
+    def __init__(
+        self,
+        controller: Controller,
+        gate: Gate,
+        accounts: Accounts,
+        addresses: list[str],
+        proxies: frozenset[str] = frozenset(),
+        demo: bool = False,
+        metrics_from: Networks = (),
+    ) -> None:
+        """`proxies`: trusted to report the client's address."""
+        self._controller = controller
+        self._context = context = controller.context
+        self._lookup = lookup = Lookup(context.store)
+        self._submitter = submitter = Submitter(controller, lookup)
+        self._names = names = Names(context)
+        self._found = found = Found(controller, lookup, names)
+        self._url = addresses[0] if addresses else ""
+        self._metrics_from = metrics_from
+        self.proxies = proxies
+        self.gate = gate
+        self.people = accounts.people
+        self.groups = accounts.groups
+        self.tokens = accounts.tokens
+        self.signup = accounts.signup
+        self.sign_in = accounts.sign_in
+        self.tickets = accounts.tickets
+        self.ssh_keys = SshKeys(context.store)
+        self.cluster = Cluster(controller, names)
+        self.jobs = Jobs(controller, lookup, found, submitter, names)
+        self.submitting = Submitting(controller, submitter, names)
+        self.listing = Listing(controller, found, names)
+        self.logs = JobLogs(controller, found, Logs(context, lookup), gate)
+        self.tasks = Tasks(controller, found, gate)
+        self.stream = Stream(Feed(context), self.cluster, context.settings.limits.streams, names)
+        self.registry = Registry(context.store, gate, accounts.sign_in)
+        self.server = Server(controller, addresses, demo)
+        self.doors = self._doors()
+        self.web_doors = WebDoors(context, gate, accounts.tickets, self.tasks, self.doors)
+        context.may_use_image = self._may_use_image
 
     async def recover(self) -> None:
         """Takes up what was going on when the server before this one ended."""
-        await self.saves.recover()
-        await self.image_checks.recover()
-        await self.image_builds.recover()
+        building = any(live.spec.build for live in self._context.jobs.values())
+        if building or await self._context.store.read(image_work_left):
+            await self.saves.recover()
+            await self.image_checks.recover()
+            await self.image_builds.recover()
+
+    async def tend(self) -> None:
+        """Once a day: bins, uploads that were given up, and the sizes of homes."""
+        while True:
+            await asyncio.sleep(DAY)
+            await self.files.tend()
 
     async def close(self) -> None:
-        await self.image_checks.close()
-        await self.image_builds.close()
-        await self.saves.close()
-        await self.images.nodes.close()
-        await self.images.inside.close()
-        await self.files.close()
+        loaded = vars(self)
+        for name in ("image_checks", "image_builds", "saves", "images", "files"):
+            if name in loaded:
+                await loaded[name].close()
 
+    def _doors(self) -> Doors:
+        at_home = HomeKeys(self._context.identities, self._context.settings.files.home_of)
+        logins = Logins(self._controller, self._submitter)
+        return Doors(self.gate, self.sign_in, self.ssh_keys, at_home, self.tasks, logins)
 
-def services(
-    controller: Controller,
-    gate: Gate,
-    accounts: Accounts,
-    addresses: list[str],
-    proxies: frozenset[str] = frozenset(),
-    demo: bool = False,
-    metrics_from: Networks = (),
-) -> Services:
-    context = controller.context
-    lookup = Lookup(context.store)
-    submitter = Submitter(controller, lookup)
-    names = Names(context)
-    found, cluster = Found(controller, lookup, names), Cluster(controller, names)
-    jobs = Jobs(controller, lookup, found, submitter, names)
-    tasks, keys = Tasks(controller, found, gate), SshKeys(context.store)
-    logins = Logins(controller, submitter)
-    volumes = _catalogue(context, controller.volumes_changed)
-    doors = Doors(gate, accounts.sign_in, keys, _at_home(context), tasks, logins)
-    environments = Environments(controller, lookup, found, jobs, submitter, names)
-    registry = Registry(context.store, gate, accounts.sign_in)
-    url = addresses[0] if addresses else ""
-    images, saves = _images(controller, found, registry, gate, url)
-    return Services(
-        gate=gate,
-        people=accounts.people,
-        leaving=Leaving(accounts.people, jobs, _hand_over(context)),
-        groups=accounts.groups,
-        usage=Usage(context.store),
-        tokens=accounts.tokens,
-        ssh_keys=keys,
-        signup=accounts.signup,
-        sign_in=accounts.sign_in,
-        tickets=accounts.tickets,
-        audit=Audit(context.store, gate),
-        jobs=jobs,
-        environments=environments,
-        images=images,
-        image_checks=ImageChecks(controller, submitter, images),
-        image_builds=ImageBuilds(controller, submitter, images, saves),
-        saves=saves,
-        sharing=Sharing(context, lookup, environments, gate),
-        submitting=Submitting(controller, submitter, names),
-        listing=Listing(controller, found, names),
-        logs=JobLogs(controller, found, Logs(context, lookup), gate),
-        tasks=tasks,
-        doors=doors,
-        web_doors=WebDoors(context, gate, accounts.tickets, tasks, doors),
-        tensorboards=TensorBoards(controller, found, submitter, _event_files(context)),
-        stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
-        secrets=Secrets(context.store, context.settings.limits.secrets),
-        volumes=volumes,
-        registry=registry,
-        files=_files(context),
-        bundles=Bundles(context),
-        datasets=DatasetCatalogue(controller),
-        disks=Disks(controller),
-        storage=StorageRequests(context, volumes),
-        cluster=cluster,
-        board=Board(controller, names),
-        metrics=Metrics(controller, found),
-        scheduling=QueuesAndQuotas(controller),
-        server=Server(controller, addresses, demo),
-        backup=Backup(controller),
-        export=Export(controller, cluster, metrics_from),
-        proxies=proxies,
-    )
+    # People
 
+    @cached_property
+    def leaving(self) -> Leaving:
+        from danlu.files.handover import HandOver
+        from danlu.services.leaving import Leaving
 
-def _images(
-    controller: Controller, found: Found, registry: Registry, gate: Gate, url: str
-) -> tuple[ImageCatalogue, Saves]:
-    context, link = controller.context, RegistryLink(registry, url)
+        context = self._context
+        files = context.settings.files
+        people = (context.store, context.identities, context.folders, context.volumes)
+        return Leaving(self.people, self.jobs, HandOver(*people, files))
 
-    def is_on() -> RegistryLink | None:
-        return link if registry.is_on else None
+    @cached_property
+    def usage(self) -> Usage:
+        from danlu.services.usage import Usage
 
-    async def person(name: str) -> Principal | None:
-        user = await context.store.read(lambda tx: get_user(tx, name))
-        return None if user is None else await gate.person(user.id)
+        return Usage(self._context.store)
 
-    images = ImageCatalogue(context, is_on, ImageNodes(context))
-    saves = Saves(controller, found, is_on, person)
-    saves.kept, context.may_use_image = images.saved, images.may_use
-    return images, saves
+    @cached_property
+    def audit(self) -> Audit:
+        from danlu.services.audit import Audit
 
+        return Audit(self._context.store, self.gate)
 
-def _catalogue(context: Context, changed: Callable[[], None]) -> Catalogue:
-    settings = context.settings
-    nodes = Nodes(lambda: [node.name for node in context.ledger.nodes()], context.engine_at)
-    return Catalogue(
-        context.store,
-        context.identities,
-        context.volumes,
-        settings.files,
-        settings.uids,
-        nodes,
-        changed,
-    )
+    @cached_property
+    def secrets(self) -> Secrets:
+        from danlu.services.secrets import Secrets
 
+        return Secrets(self._context.store, self._context.settings.limits.secrets)
 
-def _files(context: Context) -> Files:
-    settings = context.settings
-    people = (context.identities, context.volumes, context.folders)
-    return Files(*people, settings.uids, settings.limits.free)
+    # Environments and images
 
+    @cached_property
+    def environments(self) -> Environments:
+        from danlu.services.environments import Environments
 
-def _at_home(context: Context) -> HomeKeys:
-    return HomeKeys(context.identities, context.settings.files.home_of)
+        found, jobs, submitter = self._found, self.jobs, self._submitter
+        return Environments(self._controller, self._lookup, found, jobs, submitter, self._names)
 
+    @cached_property
+    def sharing(self) -> Sharing:
+        from danlu.services.sharing import Sharing
 
-def _event_files(context: Context) -> EventFiles:
-    return EventFiles(context.identities, context.volumes)
+        return Sharing(self._context, self._lookup, self.environments, self.gate)
 
+    @cached_property
+    def tensorboards(self) -> TensorBoards:
+        from danlu.files.event_files import EventFiles
+        from danlu.services.tensorboards import TensorBoards
 
-def _hand_over(context: Context) -> HandOver:
-    return HandOver(
-        context.store,
-        context.identities,
-        context.folders,
-        context.volumes,
-        context.settings.files,
-    )
+        files = EventFiles(self._context.identities, self._context.volumes)
+        return TensorBoards(self._controller, self._found, self._submitter, files)
+
+    @cached_property
+    def images(self) -> ImageCatalogue:
+        from danlu.services.image_nodes import ImageNodes
+        from danlu.services.images import Catalogue as ImageCatalogue
+
+        return ImageCatalogue(self._context, self._registry_link, ImageNodes(self._context))
+
+    @cached_property
+    def saves(self) -> Saves:
+        from danlu.services.saves import Saves
+
+        saves = Saves(self._controller, self._found, self._registry_link, self._person)
+        saves.kept = self.images.saved
+        return saves
+
+    @cached_property
+    def image_checks(self) -> ImageChecks:
+        from danlu.services.image_checks import ImageChecks
+
+        return ImageChecks(self._controller, self._submitter, self.images)
+
+    @cached_property
+    def image_builds(self) -> ImageBuilds:
+        from danlu.services.image_builds import ImageBuilds
+
+        return ImageBuilds(self._controller, self._submitter, self.images, self.saves)
+
+    def _registry_link(self) -> RegistryLink | None:
+        return self._link if self.registry.is_on else None
+
+    @cached_property
+    def _link(self) -> RegistryLink:
+        from danlu.services.image_names import RegistryLink
+
+        return RegistryLink(self.registry, self._url)
+
+    async def _may_use_image(self, who: Principal, image: str) -> Text | None:
+        return await self.images.may_use(who, image)
+
+    async def _person(self, name: str) -> Principal | None:
+        user = await self._context.store.read(lambda tx: get_user(tx, name))
+        return None if user is None else await self.gate.person(user.id)
+
+    # Files and data
+
+    @cached_property
+    def volumes(self) -> Catalogue:
+        from danlu.files.catalogue import Catalogue, Nodes
+
+        context = self._context
+        nodes = Nodes(lambda: [node.name for node in context.ledger.nodes()], context.engine_at)
+        return Catalogue(
+            context.store,
+            context.identities,
+            context.volumes,
+            context.settings.files,
+            context.settings.uids,
+            nodes,
+            self._controller.volumes_changed,
+        )
+
+    @cached_property
+    def files(self) -> Files:
+        from danlu.services.files import Files
+
+        context = self._context
+        people = (context.identities, context.volumes, context.folders)
+        return Files(*people, context.settings.uids, context.settings.limits.free)
+
+    @cached_property
+    def bundles(self) -> Bundles:
+        from danlu.services.bundles import Bundles
+
+        return Bundles(self._context)
+
+    @cached_property
+    def datasets(self) -> DatasetCatalogue:
+        from danlu.services.datasets import DatasetCatalogue
+
+        return DatasetCatalogue(self._controller)
+
+    @cached_property
+    def disks(self) -> Disks:
+        from danlu.services.disks import Disks
+
+        return Disks(self._controller)
+
+    @cached_property
+    def storage(self) -> StorageRequests:
+        from danlu.services.storage import StorageRequests
+
+        return StorageRequests(self._context, self.volumes)
+
+    # The cluster
+
+    @cached_property
+    def board(self) -> Board:
+        from danlu.services.board import Board
+
+        return Board(self._controller, self._names)
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        from danlu.services.metrics import Metrics
+
+        return Metrics(self._controller, self._found)
+
+    @cached_property
+    def scheduling(self) -> QueuesAndQuotas:
+        from danlu.services.scheduling import QueuesAndQuotas
+
+        return QueuesAndQuotas(self._controller)
+
+    @cached_property
+    def backup(self) -> Backup:
+        from danlu.services.backup import Backup
+
+        return Backup(self._controller)
+
+    @cached_property
+    def export(self) -> Export:
+        from danlu.services.export import Export
+
+        return Export(self._controller, self.cluster, self._metrics_from)

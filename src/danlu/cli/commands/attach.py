@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from danlu.cli import codes
 from danlu.cli.arrays import tell_if_array
-from danlu.cli.commands.run import attend, stdin_kind
+from danlu.cli.attending import attend
+from danlu.cli.commands.run import stdin_kind
 from danlu.cli.failure import Failure
 from danlu.cli.last import job_or_last
 from danlu.cli.options import UsageError

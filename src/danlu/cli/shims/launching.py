@@ -23,7 +23,8 @@ def launch(
     env: dict[str, str] | None = None,
     notes: tuple[str, ...] = (),
 ) -> int:
-    from danlu.cli.commands.run import attend, stdin_kind
+    from danlu.cli.attending import attend
+    from danlu.cli.commands.run import stdin_kind
     from danlu.cli.jobflags import carried_environment
     from danlu.cli.options import parse
     from danlu.cli.registry import COMMON, find

@@ -45,7 +45,8 @@ def options() -> Any:
 
 def in_foreground(name: str, flags: Flags, command: list[str]) -> int:
     """Queues a job made from options and a command, and follows it until it ends."""
-    from danlu.cli.commands.run import attend, stdin_kind
+    from danlu.cli.attending import attend
+    from danlu.cli.commands.run import stdin_kind
     from danlu.cli.options import parse
     from danlu.cli.registry import COMMON, find
     from danlu.cli.session import Session

@@ -13,13 +13,13 @@ from typing import Any
 
 from danlu.access.identities import Person, Uids
 from danlu.engines.api import Refused
-from danlu.files.bundles import worker
 from danlu.files.settings import FileSettings
 
 AREA = "bundles"
 CARRIED = "carried"
 """The folder of a home with the working folders."""
 _AT_ONCE = 4
+_WORKER = os.path.join(os.path.dirname(__file__), "worker.py")  # a program of its own
 _PIPE = 1 << 20  # bytes
 Values = dict[str, Any]
 
@@ -90,7 +90,7 @@ class BundleStores:
             "groups": list(groups),
         }
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", worker.__file__),
+            *(sys.executable, "-I", "-S", _WORKER),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=1 << 26,
