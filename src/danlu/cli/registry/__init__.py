@@ -1,18 +1,31 @@
 """All commands and options. Only the part of the table that a command is in is loaded."""
 
-from danlu.cli.registry.shared import COMMON
+from danlu.cli.options import Option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from danlu.cli.options import Command
 
-__all__ = ["COMMON", "commands", "find", "names"]
+JOB, FILE, FOLDER = "<job>", "<file>", "<dir>"
+
+COMMON = (
+    Option("json"),
+    Option("server", "URL"),
+    Option("token", "TOKEN"),
+    Option("context", "NAME"),
+    Option("lang", "LANG", words="zh en"),
+    Option("help", short="h"),
+)
+
+PATIENCE = Option("patience", "TIME")
+TASK = Option("task", "N")
+YES = Option("yes", short="y")
 
 _PARTS = {
-    "running": "run submit convert",
+    "running": "run submit convert shell",
     "jobs": (
         "jobs show why usage events logs stop wait rerun hold release edit clone exec attach "
-        "shell ssh ssh-config open key"
+        "ssh ssh-config open key"
     ),
     "environments": "env save image tensorboard top secret registry",
     "storage": "volume ls cp mv rm mkdir du find bin dataset bundle disk",

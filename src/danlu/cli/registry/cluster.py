@@ -1,7 +1,7 @@
 """Nodes, queues and quotas."""
 
 from danlu.cli.options import Command, Option
-from danlu.cli.registry.shared import YES
+from danlu.cli.registry import YES
 
 COMMANDS = (
     Command("nodes", "listing"),

@@ -1,7 +1,7 @@
 """Environments and images."""
 
 from danlu.cli.options import Command, Option
-from danlu.cli.registry.shared import FOLDER, JOB, PATIENCE, TASK, YES
+from danlu.cli.registry import FOLDER, JOB, PATIENCE, TASK, YES
 
 COMMANDS = (
     Command(

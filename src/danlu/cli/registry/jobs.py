@@ -1,8 +1,7 @@
 """What looks at jobs, acts on them and gets into them."""
 
 from danlu.cli.options import Command, Option
-from danlu.cli.registry.running import JOB_OPTIONS
-from danlu.cli.registry.shared import FILE, JOB, PATIENCE, TASK
+from danlu.cli.registry import FILE, JOB, PATIENCE, TASK
 
 STATES = "queued starting running stopping succeeded failed stopped"
 SORTS = "-submitted submitted -started started -ended ended name -name owner state -priority"
@@ -119,15 +118,6 @@ COMMANDS = (
         tail=True,
     ),
     Command("attach", "attach", (Option("quiet"), PATIENCE), "[JOB]", 0, 1, JOB),
-    Command(
-        "shell",
-        "shell",
-        (*JOB_OPTIONS, TASK, Option("quiet"), PATIENCE),
-        "[JOB]",
-        0,
-        1,
-        JOB,
-    ),
     Command(
         "ssh", "ssh", (), "[JOB[.TASK]] [OPTION OF ssh...] [-- COMMAND...]", 0, 1, JOB, passes=True
     ),

@@ -1,7 +1,7 @@
 """What helps at the command line itself."""
 
 from danlu.cli.options import Command, Option
-from danlu.cli.registry.shared import FOLDER
+from danlu.cli.registry import FOLDER
 
 COMMANDS = (
     Command(

@@ -1,7 +1,7 @@
 """Signing in, accounts and groups."""
 
 from danlu.cli.options import Command, Option
-from danlu.cli.registry.shared import YES
+from danlu.cli.registry import YES
 
 COMMANDS = (
     Command(

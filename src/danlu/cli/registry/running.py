@@ -1,7 +1,7 @@
 """What starts jobs, and the options of a job."""
 
 from danlu.cli.options import Command, Option
-from danlu.cli.registry.shared import FILE, FOLDER, JOB, PATIENCE
+from danlu.cli.registry import FILE, FOLDER, JOB, PATIENCE, TASK
 
 JOB_OPTIONS = (
     Option("gpus", "N[:MODEL]", "g"),
@@ -85,5 +85,14 @@ COMMANDS = (
         1,
         -1,
         FILE,
+    ),
+    Command(
+        "shell",
+        "shell",
+        (*JOB_OPTIONS, TASK, Option("quiet"), PATIENCE),
+        "[JOB]",
+        0,
+        1,
+        JOB,
     ),
 )

@@ -1,7 +1,7 @@
 """Files, volumes, datasets and disks."""
 
 from danlu.cli.options import Command, Option
-from danlu.cli.registry.shared import FILE, FOLDER, YES
+from danlu.cli.registry import FILE, FOLDER, YES
 
 COMMANDS = (
     Command(
