@@ -39,6 +39,7 @@ requestAnimationFrame(look);
 """
 
 # Passes on what the server sends, and lets more be added: nobody can start 1,600 jobs at once.
+# Added are changes of nodes that were sent before, as the server tells them with brief=true.
 ADDS = """
 const real = window.fetch;
 window.fetch = async (...asked) => {
@@ -67,12 +68,14 @@ window.fetch = async (...asked) => {
                 usage[node.name] = node.gpus.map((gpu) => [busy(gpu), 9000]);
                 const gpus = node.gpus.map((gpu) => {
                     const owner = 'user' + ((gpu.index + wave) % 7);
-                    const ref = `${owner}/job-${wave + 1}`;
+                    const jobs = [`${owner}/job-${wave + 1}`];
+                    const since = 1763250000.123456 + wave;
                     return (gpu.index + wave) % 3 === 0
-                        ? { ...gpu, state: 'free', free: 1, jobs: [], job: null, owner: null }
-                        : { ...gpu, state: 'used', free: 0, jobs: [ref], job: ref, owner };
+                        ? { state: 'free' }
+                        : { state: 'used', jobs, owner, since };
                 });
-                return { ...node, gpus };
+                const { name, up, cpus_free, memory_free } = node;
+                return { name, up, cpus_free, memory_free, gpus };
             });
             const say = (event, data) => `event: ${event}\\ndata: ${JSON.stringify(data)}\\n\\n`;
             const told = say('nodes', { nodes: changed, gone: [] });

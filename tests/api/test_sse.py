@@ -175,6 +175,32 @@ def test_nodes_come_whole_at_first_and_then_when_their_gpus_change(harness: Harn
                     break
 
 
+def test_brief_news_of_known_nodes_have_only_what_may_change(harness: Harness) -> None:
+    with listening(harness, nodes="true", brief="true") as events:
+        first = next(event for event in events if event["type"] == "nodes")
+        assert all("cpus" in node and "model" in node["gpus"][0] for node in first["nodes"])
+        job = harness.submit(command="sleep 1000", name="gpu", gpus="1:A100")
+        (used,) = _used_on(events, "n2", job["ref"])
+        assert used.keys() == {"state", "jobs", "owner", "since"}
+        assert used["jobs"] == [job["ref"]]
+        harness.stop(job, now=True)
+        for event in events:
+            if event["type"] == "nodes" and event["nodes"]:
+                node = event["nodes"][0]
+                assert node.keys() == {"name", "up", "cpus_free", "memory_free", "gpus"}
+                if all(gpu == {"state": "free"} for gpu in node["gpus"]):
+                    break
+
+
+def _used_on(events: Iterator[Event], name: str, ref: str) -> list[Event]:
+    for event in events:
+        for node in event["nodes"] if event["type"] == "nodes" else ():
+            used = [gpu for gpu in node["gpus"] if gpu["state"] == "used"]
+            if node["name"] == name and [gpu["jobs"] for gpu in used] == [[ref]]:
+                return used
+    raise AssertionError("the stream ended")
+
+
 def refs_told(person: Someone, last: Event, **query: Any) -> set[str]:
     """Of which jobs somebody is told, up to an event that they may see."""
     told = set()

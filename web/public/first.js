@@ -20,5 +20,5 @@
   var ask = function (path) {
     return fetch("/danlu/v1/" + path, { signal: stop.signal, cache: "no-store" }).catch(() => null);
   };
-  window.danluFirst = { session: ask("session"), stream: ask("stream?nodes=true&beat=5"), stop: stop };
+  window.danluFirst = { session: ask("session"), stream: ask("stream?nodes=true&brief=true&beat=5"), stop: stop };
 })();

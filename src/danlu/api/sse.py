@@ -12,20 +12,18 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
-from danlu.api.answers import Gpu
 from danlu.api.dependencies import Our, Who, still
+from danlu.api.node_texts import Telling
 from danlu.api.problems import ApiProblem
-from danlu.api.views import event_view, node_view
-from danlu.services.cluster import Node
+from danlu.api.views import event_view
 from danlu.services.gpu_usage import GpuNow, Wave
-from danlu.services.stream import News, NodeNews, Wanted
+from danlu.services.stream import News, Wanted
 from danlu.services.values import Happening
 from danlu.spec.states import State
 from danlu.spec.text import Text
 
 router = APIRouter(tags=["stream"])
 Values = dict[str, Any]
-_MISSING = object()
 
 BEAT = 15.0
 LARGEST_SEQ = 2**62
@@ -84,6 +82,9 @@ async def stream(
         Query(max_length=400, description="only these kinds of events, separated by commas"),
     ] = None,
     nodes: Annotated[bool, Query(description="include nodes and GPUs")] = False,
+    brief: Annotated[
+        bool, Query(description="of nodes sent before, leave out what does not change")
+    ] = False,
     after: Annotated[
         int | None,
         Query(ge=0, le=LARGEST_SEQ, description="start after this event; default: now"),
@@ -102,6 +103,9 @@ async def stream(
     reconnects with `Last-Event-ID` (or `after`) gets every event exactly once, even if the server
     was restarted. With `nodes=true`, `nodes` events contain the nodes that changed (at first, all
     of them) as `GET /nodes` does, but without those values of a GPU that are at their default;
+    with `brief=true`, later ones also leave out the hardware (of a node `labels`, `address`,
+    `cpus`, `memory` and `engine`; of a GPU `node`, `index`, `model`, `uuid` and `memory`), `job`,
+    which is the first of `jobs`, empty values, and a `free` of 1 if the GPU is free or else of 0;
     `usage` events contain each measurement: for every GPU of a node `[percent busy, MiB in use]`,
     and since when it has been idle, if so. Comments keep an idle connection alive.
     The stream ends when the token expires or is revoked.
@@ -111,22 +115,25 @@ async def stream(
     seq, reset = await our.stream.begin(_start(last_event_id, after))
     hello = _block("hello", {"seq": seq, "at": time.time(), "reset": reset}, seq)
     news = our.stream.listen(who, wanted, seq, lambda: still(request))
-    return StreamingResponse(_blocks(hello, news), media_type="text/event-stream", headers=_HEADERS)
+    blocks = _blocks(hello, news, Telling(brief))
+    return StreamingResponse(blocks, media_type="text/event-stream", headers=_HEADERS)
 
 
-async def _blocks(hello: bytes, stream: AsyncGenerator[News]) -> AsyncIterator[bytes]:
+async def _blocks(
+    hello: bytes, stream: AsyncGenerator[News], telling: Telling
+) -> AsyncIterator[bytes]:
     """Rendered early, so that a slow reader only keeps the text alive."""
     yield hello
     async with aclosing(stream):
         async for news in stream:
-            yield _text(news)
+            yield _text(news, telling)
             del news
 
 
-def _text(news: News) -> bytes:
+def _text(news: News, telling: Telling) -> bytes:
     text = b"".join([_job_block(each) for each in news.happenings])
     if news.nodes is not None:
-        text += _nodes_block(news.nodes)
+        text += telling.block(news.nodes)
     if news.usage is not None:
         text += _usage_block(news.usage)
     return text or _beat(news.seq)
@@ -145,47 +152,6 @@ def _job_block(happening: Happening) -> bytes:
             "state": event.data.get("state") or _STATES.get(event.kind),
         }
     return _block("job" if job is not None else "platform", view, event.seq)
-
-
-def _nodes_block(news: NodeNews) -> bytes:
-    changed = ",".join([_node_text(node) for node in news.changed])
-    data = f'{{"nodes":[{changed}],"gone":{json.dumps(news.gone)}}}'
-    return f"event: nodes\ndata: {data}\n\n".encode()
-
-
-_DEFAULTS = {
-    name: field.default for name, field in Gpu.model_fields.items() if not field.is_required()
-}
-
-
-def _without_defaults(node: Values) -> Values:
-    """A browser reads 1,600 GPUs at once: half of what describes one usually says nothing."""
-    gpus = [
-        {key: value for key, value in gpu.items() if _DEFAULTS.get(key, _MISSING) != value}
-        for gpu in node["gpus"]
-    ]
-    return {**node, "gpus": gpus}
-
-
-class _Rendered:
-    """The text of nodes by identity: all listeners get the same objects."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._texts: dict[int, tuple[Node, str]] = {}
-
-    def __call__(self, node: Node) -> str:
-        found = self._texts.get(id(node))
-        if found is not None and found[0] is node:
-            return found[1]
-        if len(self._texts) >= self._most:
-            self._texts.clear()
-        text = json.dumps(_without_defaults(node_view(node)), separators=(",", ":"))
-        self._texts[id(node)] = (node, text)
-        return text
-
-
-_node_text = _Rendered(1000)
 
 
 @lru_cache(maxsize=2)

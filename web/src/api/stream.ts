@@ -2,9 +2,10 @@ import { useSyncExternalStore } from "react";
 import { authorised, lost } from "./auth";
 import type { Schemas } from "./client";
 import { firstStream } from "./first";
+import { told, type Node, type NodeNews } from "./nodes";
 import { messages, type Message } from "./sse";
 
-export type Node = Schemas["Node"];
+export type { Node };
 export type Happening = Pick<Schemas["StreamEvent"], "seq" | "at" | "kind" | "actor" | "data" | "en" | "zh"> & {
   job?: Schemas["StreamJob"];
 };
@@ -89,7 +90,7 @@ class Stream {
     };
     try {
       alive();
-      const ask = () => fetch(`/danlu/v1/stream?nodes=true&beat=${BEAT}`, { headers, signal: abort.signal, cache: "no-store" });
+      const ask = () => fetch(`/danlu/v1/stream?nodes=true&brief=true&beat=${BEAT}`, { headers, signal: abort.signal, cache: "no-store" });
       const answer = (await early?.stream) ?? (await ask());
       if (answer.status === 401 || answer.status === 403) {
         this.wanted = false;
@@ -139,11 +140,7 @@ class Stream {
       this.set({ status: "live", heard });
       if (again) this.tell(null);
     } else if (event === "nodes") {
-      const news = JSON.parse(data) as { nodes: Node[]; gone: string[] };
-      const nodes = new Map(this.live.nodes ?? []);
-      news.gone.forEach((name) => nodes.delete(name));
-      news.nodes.forEach((node) => nodes.set(node.name, node));
-      this.set({ nodes, heard });
+      this.set({ nodes: told(this.live.nodes, JSON.parse(data) as NodeNews), heard });
       this.tell(null);
     } else if (event === "usage") {
       const { nodes } = JSON.parse(data) as { nodes: Record<string, Use[]> };
