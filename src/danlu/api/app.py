@@ -48,6 +48,7 @@ NO_NAMES = Hosts()
 # Loaded when first asked for: which paths, and the modules with their routes.
 LATER = {
     "session": "browser",
+    "tickets": "browser",
     "stream": "sse",
     "cluster": "cluster",
     "snapshot": "cluster",

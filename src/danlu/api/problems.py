@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -134,80 +135,95 @@ def from_spec(error: SpecError) -> ApiProblem:
 
 
 def install(app: FastAPI) -> None:
-    async def api_problem(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, ApiProblem)
-        return answer(error)
+    for kind, handler in _HANDLERS.items():
+        app.add_exception_handler(kind, handler)
 
-    async def spec_error(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, SpecError)
-        return answer(from_spec(error))
 
-    async def access_error(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, AccessError)
-        return answer(from_access(error))
+async def _api_problem(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, ApiProblem)
+    return answer(error)
 
-    async def store_error(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, StoreError)
-        return answer(ApiProblem(503, "database", error.message))
 
-    async def engine_away(request: Request, error: Exception) -> JSONResponse:
-        return answer(
-            ApiProblem(
-                503,
-                "engine",
-                Text(
-                    f"The engine does not answer: {error}. Tasks keep running; try again",
-                    f"引擎没有响应：{error}。任务不受影响，请稍后重试",
-                ),
-            )
+async def _spec_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, SpecError)
+    return answer(from_spec(error))
+
+
+async def _access_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, AccessError)
+    return answer(from_access(error))
+
+
+async def _store_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, StoreError)
+    return answer(ApiProblem(503, "database", error.message))
+
+
+async def _engine_away(request: Request, error: Exception) -> JSONResponse:
+    return answer(
+        ApiProblem(
+            503,
+            "engine",
+            Text(
+                f"The engine does not answer: {error}. Tasks keep running; try again",
+                f"引擎没有响应：{error}。任务不受影响，请稍后重试",
+            ),
         )
+    )
 
-    async def bad_request(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, RequestValidationError)
-        details = [_parameter(found) for found in error.errors()[:50]]
-        return answer(
-            ApiProblem(422, "invalid_request", Text("Invalid request", "请求不合法"), details)
+
+async def _bad_request(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    details = [_parameter(found) for found in error.errors()[:50]]
+    return answer(
+        ApiProblem(422, "invalid_request", Text("Invalid request", "请求不合法"), details)
+    )
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 413:
+        return answer(too_large(LARGEST_FILE))
+    plain = "http", Text(str(error.detail), str(error.detail))
+    code, message = _HTTP_WORDS.get(error.status_code, plain)
+    path = request.url.path
+    if error.status_code == 404 and path.startswith(OLD_BASE):
+        moved = shorten(f"{BASE}/{path.removeprefix(OLD_BASE)}", 200)
+        message = Text(f"This address has moved to {moved}", f"此地址已改为 {moved}")
+    response = answer(ApiProblem(error.status_code, code, message))
+    if error.headers:
+        response.headers.update(error.headers)
+    return response
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=400)  # never reaches the client, but keeps the log quiet
+
+
+async def _surprise(request: Request, error: Exception) -> JSONResponse:
+    return answer(
+        ApiProblem(
+            500,
+            "internal",
+            Text(
+                "Internal server error; see the server's log. Tasks keep running",
+                "服务器内部出错，详见服务器日志；任务不受影响",
+            ),
         )
+    )
 
-    async def http_error(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, HTTPException)
-        if error.status_code == 413:
-            return answer(too_large(LARGEST_FILE))
-        plain = "http", Text(str(error.detail), str(error.detail))
-        code, message = _HTTP_WORDS.get(error.status_code, plain)
-        path = request.url.path
-        if error.status_code == 404 and path.startswith(OLD_BASE):
-            moved = shorten(f"{BASE}/{path.removeprefix(OLD_BASE)}", 200)
-            message = Text(f"This address has moved to {moved}", f"此地址已改为 {moved}")
-        response = answer(ApiProblem(error.status_code, code, message))
-        if error.headers:
-            response.headers.update(error.headers)
-        return response
 
-    async def gone(request: Request, error: Exception) -> Response:
-        return Response(status_code=400)  # never reaches the client, but keeps the log quiet
-
-    async def surprise(request: Request, error: Exception) -> JSONResponse:
-        return answer(
-            ApiProblem(
-                500,
-                "internal",
-                Text(
-                    "Internal server error; see the server's log. Tasks keep running",
-                    "服务器内部出错，详见服务器日志；任务不受影响",
-                ),
-            )
-        )
-
-    app.add_exception_handler(ApiProblem, api_problem)
-    app.add_exception_handler(SpecError, spec_error)
-    app.add_exception_handler(AccessError, access_error)
-    app.add_exception_handler(StoreError, store_error)
-    app.add_exception_handler(Unreachable, engine_away)
-    app.add_exception_handler(RequestValidationError, bad_request)
-    app.add_exception_handler(HTTPException, http_error)
-    app.add_exception_handler(ClientDisconnect, gone)
-    app.add_exception_handler(Exception, surprise)
+_HANDLERS: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
+    ApiProblem: _api_problem,
+    SpecError: _spec_error,
+    AccessError: _access_error,
+    StoreError: _store_error,
+    Unreachable: _engine_away,
+    RequestValidationError: _bad_request,
+    HTTPException: _http_error,
+    ClientDisconnect: _gone,
+    Exception: _surprise,
+}
 
 
 def _parameter(found: Any) -> dict[str, Any]:

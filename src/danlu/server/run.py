@@ -99,14 +99,7 @@ async def _serve_http(
         controller, gate, people, urls, config.proxies, demo is not None, config.metrics_from
     )
     server = _server(config, ours)
-    ssh, web = config.ssh_address, web_settings(config, urls[0])
-    gateway = None
-    if ssh is not None or web is not None:
-        gateway = Gateway(config.data, ssh, ours.doors, ours.web_doors, web)
-        await gateway.start()
-        ours.server.ssh_port = lambda: gateway.port
-    if gateway is not None and web is not None:
-        ours.web_doors.open_door, ours.web_doors.domain = gateway.open_door, config.web_domain
+    gateway = await _start_gateway(config, urls[0], ours)
     registry = await start_registry(config, controller.context, ours)
     await ours.recover()
     ours.server.stop = lambda: setattr(server, "should_exit", True)
@@ -115,9 +108,12 @@ async def _serve_http(
     signal.signal(signal.SIGTERM, lambda *_: None)
     accepting = _accept_encrypted(config, server, listeners)
     serving = asyncio.create_task(server.serve(sockets=[] if accepting else listeners))
-    deposed = asyncio.create_task(_leave_when_deposed(controller, server))
-    tending = asyncio.create_task(ours.doors.logins.end_unused())
-    cleaning = asyncio.create_task(ours.tend())
+    beside = [
+        *accepting,
+        asyncio.create_task(_leave_when_deposed(controller, server)),
+        asyncio.create_task(ours.doors.logins.end_unused()),
+        asyncio.create_task(ours.tend()),
+    ]
     try:
         while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event
             await asyncio.sleep(0.005)
@@ -134,10 +130,7 @@ async def _serve_http(
             await _first_job(urls[0], token)
         await serving
     finally:
-        deposed.cancel()
-        tending.cancel()
-        cleaning.cancel()
-        for task in accepting:
+        for task in beside:
             task.cancel()
         await ours.close()
         if gateway is not None:
@@ -146,6 +139,18 @@ async def _serve_http(
             await registry.close()
         await gate.close()
     return 1 if controller.context.deposed.is_set() else 0
+
+
+async def _start_gateway(config: ServerConfig, url: str, ours: Services) -> Gateway | None:
+    ssh, web = config.ssh_address, web_settings(config, url)
+    if ssh is None and web is None:
+        return None
+    gateway = Gateway(config.data, ssh, ours.doors, ours.web_doors, web)
+    await gateway.start()
+    ours.server.ssh_port = lambda: gateway.port
+    if web is not None:
+        ours.web_doors.open_door, ours.web_doors.domain = gateway.open_door, config.web_domain
+    return gateway
 
 
 def _server(config: ServerConfig, ours: Services) -> uvicorn.Server:
