@@ -122,6 +122,53 @@ def test_an_interrupted_copy_is_continued_by_repeating_it(
     assert not part.exists()
 
 
+def test_a_folder_that_is_here_in_part_is_completed_and_the_rest_is_left_alone(
+    server: DanluServer, project: Path, tmp_path: Path
+) -> None:
+    (project / "large.bin").write_bytes(os.urandom(20 << 20))
+    danlu(server, "cp", "-r", str(project), ":part")
+    back = tmp_path / "back"
+    danlu(server, "cp", "-r", ":part", str(back))
+    nothing = json.loads(danlu(server, "cp", "-r", ":part/src", str(back), "--json"))
+    assert (nothing["files"], nothing["bytes"]) == (0, 0), "what is here is not asked for again"
+    assert nothing["skipped"] == 2501
+    for name in ("src/7.txt", "link", "src/deep/er/big.bin"):
+        (back / name).unlink()
+    (back / "run.sh").write_text("changed here, longer")
+    (back / "mine.txt").write_text("only here")
+    again = json.loads(danlu(server, "cp", "-r", ":part/.", str(back), "--json"))
+    assert again["files"] == 4 and not again["problems"]
+    assert (back / "mine.txt").read_text() == "only here"
+    (back / "mine.txt").unlink()
+    assert tree(back) == tree(project)
+    one = json.loads(danlu(server, "cp", ":part/large.bin", str(back), "--json"))
+    assert (one["files"], one["skipped"]) == (0, 1)
+    up = json.loads(danlu(server, "cp", str(project / "large.bin"), ":part/", "--json"))
+    assert (up["files"], up["skipped"]) == (0, 1)
+
+
+def test_a_large_file_of_a_folder_goes_on_in_its_middle(
+    server: DanluServer, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.bin").write_bytes(os.urandom(60 << 20))
+    (source / "b.txt").write_text("after it")
+    danlu(server, "cp", "-r", str(source), ":middle")
+    down = start(server, "cp", "-r", ":middle", str(tmp_path / "down"))
+    part = tmp_path / "down/a.bin.danlu-part"
+    until(lambda: (part.exists() and part.stat().st_size > 4 << 20) or down.poll() is not None)
+    down.kill()
+    down.wait()
+    begun = part.stat().st_size if part.exists() else 60 << 20
+    told = json.loads(danlu(server, "cp", "-r", ":middle", str(tmp_path / "down"), "--json"))
+    assert told["bytes"] <= (60 << 20) - begun + 20_000, "only what was missing came"
+    assert tree(tmp_path / "down") == tree(source)
+    part.write_bytes(b"left by something else")
+    danlu(server, "rm", "--forever", "--yes", "middle/a.bin")
+    danlu(server, "cp", ":middle/a.bin", str(tmp_path / "down/a.bin"), code=3)
+
+
 def _size(folder: Path) -> int:
     return sum(each.stat().st_size for each in folder.iterdir()) if folder.exists() else 0
 

@@ -64,6 +64,9 @@ class FileList(BaseModel):
     complete: bool = Field(
         description="false: it has more entries than were read; the page is sorted among those"
     )
+    reading: bool = Field(
+        False, description="true: the others are being read; ask again for the page of all"
+    )
     sort: str = Field(
         description="the order of this page; `name` where a folder is too large for another one"
     )

@@ -59,14 +59,17 @@ async def list_folder(
         str, Query(pattern=r"^-?(name|size|modified|kind)$", description="`-`: in reverse")
     ] = "name",
     hidden: Annotated[bool, Query(description="also names that begin with a dot")] = True,
+    whole: Annotated[bool, Query(description="wait until all names are read")] = False,
 ) -> Values:
     """Returns a page of a folder.
 
     A page of long names is shorter than asked for: go on at `next_offset`.
+    The first page of a very large folder comes from the names that were read within half a second
+    (`reading`); the others are read meanwhile, and later pages wait for them.
     Sorted by name, folders come first. A folder with more than 200,000 entries is always sorted by
     name.
     """
-    return await our.files.listing(asks, path, offset, limit, sort, hidden)
+    return await our.files.listing(asks, path, offset, limit, sort, hidden, whole)
 
 
 @router.get("/stat", response_model=FileEntry, responses=error_responses(403, 409))

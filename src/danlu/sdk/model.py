@@ -327,6 +327,7 @@ class FileList(TypedDict, total=False):
     next_offset: int | None
     total: int
     complete: bool
+    reading: bool
     sort: str
     read_only: bool
 

@@ -235,9 +235,16 @@ class Files:
         )
 
     async def listing(
-        self, asks: Asker, path: str, offset: int, limit: int, sort: str, hidden: bool
+        self,
+        asks: Asker,
+        path: str,
+        offset: int,
+        limit: int,
+        sort: str,
+        hidden: bool,
+        whole: bool = True,
     ) -> Values:
-        asked = {"offset": offset, "limit": limit, "sort": sort, "hidden": hidden}
+        asked = {"offset": offset, "limit": limit, "sort": sort, "hidden": hidden, "whole": whole}
         return await self._answer(asks, "list", {"path": path}, SLOW, **asked)
 
     async def stat(self, asks: Asker, path: str) -> Values:

@@ -70,14 +70,18 @@ def _download_all(session: Session, args: Args, sources: list[str], last: str) -
         raise Failure("files.need_folder", codes.USAGE, path=printable(last))
     for source in sources:
         path = path_of(source)
-        if is_folder(session, path):
+        entry = session.client.files.stat(path)
+        if "folder" in (entry["kind"], entry["target_kind"]):
             if not args.flag("recursive"):
                 raise Failure("files.is_folder", codes.USAGE, path=printable(path))
             work.copy_folder(path, last)
         else:
-            work.copy_file(path, last)
+            work.copy_file(path, last, entry)
     progress.end()
-    return _told(session, work.files, work.bytes, work.skipped, [])
+    if not session.json:
+        for note in work.notes[:100]:
+            complain(str(pick(note, "message")))
+    return _told(session, work.files, work.bytes, work.skipped, work.problems)
 
 
 def _told(

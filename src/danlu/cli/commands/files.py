@@ -59,6 +59,7 @@ def _listed(session: Session, args: Args, word: str) -> model.FileList:
             "next_offset": None,
             "total": 1,
             "complete": True,
+            "reading": False,
             "sort": sort,
             "read_only": False,
         }
