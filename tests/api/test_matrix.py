@@ -117,6 +117,7 @@ class AccessHarness:
             "queue": self._queue,
             "user_word": lambda: "user",
             "quota": self._quota,
+            "disk_quota": self._disk_quota,
             "shared_folder": lambda: f"/mnt/share/{self.group}/{people_harness.name()}",
             "operation": self._operation,
             "upload": lambda: Upload("/userhome/x", "0" * 32, 1, "refuse", "file", None).id,
@@ -223,6 +224,11 @@ class AccessHarness:
     def _quota(self) -> str:
         name = self._victim()
         self.people_harness.admin.do("PUT", f"/quotas/user/{name}", {"gpus": 1000})
+        return name
+
+    def _disk_quota(self) -> str:
+        name = self._victim()
+        self.people_harness.admin.do("PUT", f"/disks/quotas/user/{name}", {"size": "500G"})
         return name
 
     def _operation(self) -> str:

@@ -185,6 +185,13 @@ WORDS: dict[str, Text] = {
     "disk.filling": Text(
         "The disk of {thing} is {percent} % full", "{thing} 所在磁盘已用 {percent}%"
     ),
+    "folder_quota.set": Text(
+        "{actor} set the disk quota of {thing} to {most}",
+        "{actor} 把 {thing} 的磁盘配额设为 {most}",
+    ),
+    "folder_quota.removed": Text(
+        "{actor} removed the disk quota of {thing}", "{actor} 删除了 {thing} 的磁盘配额"
+    ),
     "disk.cleaned": Text("{actor} cleaned disks", "{actor} 清理了磁盘"),
     "volume.added": Text("{actor} declared the volume {thing}", "{actor} 声明了存储卷 {thing}"),
     "volume.changed": Text("{actor} changed the volume {thing}", "{actor} 修改了存储卷 {thing}"),

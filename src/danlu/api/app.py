@@ -72,7 +72,7 @@ LATER = {
     "jobs/*/tensorboard": "tensorboards",
     "bundles": "bundles",
     "datasets": "datasets",
-    "disks": "disks",
+    "disks": "disks folder_quotas",
     "volume-requests": "storage",
     "backup": "backup",
     "secrets": "secrets",

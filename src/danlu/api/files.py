@@ -218,7 +218,7 @@ def _root_view(view: RootView) -> Values:
         "free": view.free,
         "used": view.used,
         "used_at": view.used_at,
-        "quota": None,
+        "quota": view.quota,
         "bin": view.bin,
         **view.problem.values("problem"),
     }

@@ -411,6 +411,20 @@ class FileUsage(TypedDict, total=False):
     operation: str | None
 
 
+class FolderQuotaList(TypedDict, total=False):
+    quotas: list[FolderQuotaView]
+
+
+class FolderQuotaView(TypedDict, total=False):
+    """How much may be in a home, or in the folder of a group."""
+
+    of: str
+    name: str
+    size: int | None
+    used: int | None
+    counted_at: float | None
+
+
 class Goodbye(TypedDict, total=False):
     running: list[Job]
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,14 +24,18 @@ from danlu.files.helper.bins import DAYS
 from danlu.files.helpers import PATIENCE, Away, Call, Helpers, RootAt
 from danlu.files.volumes import HOME, Volume, Volumes, below
 from danlu.services.file_calls import SLOW, Transfer, answer_of
-from danlu.services.file_operations import Operation, Operations
+from danlu.services.file_operations import Done, Operation, Operations
 from danlu.services.file_words import FileFault, root_fault
+from danlu.services.folder_quotas import FolderQuotas, Key, holder
 from danlu.spec.text import EMPTY, Text
+from danlu.spec.units import format_size
 
 Values = dict[str, Any]
 BIN_DAYS = DAYS
 AT_ONCE = 2.0  # seconds a request waits for the end of what it began
 MEASURE_AGAIN = 6 * 3600.0
+MEASURED_FOR = 20.0  # seconds for which a measurement may refuse something
+MEASURING = 10.0  # seconds an upload waits for a measurement
 DAY, HOURS = 86400.0, 2 * 3600.0
 
 
@@ -39,6 +44,7 @@ class RootView:
     volume: Volume
     total: int | None = None
     free: int | None = None
+    quota: int | None = None
     used: int | None = None
     used_at: float | None = None
     bin: bool = False
@@ -62,6 +68,7 @@ class Files:
         uids: Uids | None,
         keep_free: int | None = None,
         helpers: Helpers | None = None,
+        quotas: FolderQuotas | None = None,
     ) -> None:
         """`keep_free`: bytes that uploads leave on a disk; None: the usual."""
         self._identities = identities
@@ -74,6 +81,8 @@ class Files:
         self._measured: dict[tuple[str, str], Measured] = {}
         self._prepared: set[tuple[object, ...]] = set()
         self._written: dict[str, list[tuple[float, int]]] = {}
+        self._quotas = quotas
+        self._reserved: Counter[Key] = Counter()  # by uploads on their way
 
     async def close(self) -> None:
         await self.operations.close()
@@ -225,13 +234,13 @@ class Files:
                 call.close()
         except FileFault as problem:
             return RootView(volume, problem=problem.message)
-        known = self._measured.get((person.name, volume.source))
-        used, used_at = None, None
-        if known is not None and known.values.get("measured_at"):
-            used_at = float(known.values["measured_at"])
-            used = int(known.values["size"]) + self._since(volume.source, used_at)
+        used, used_at = await self._used(person, volume)
+        free = int(values["free"])
+        quota = await self._limit(person, volume)
+        if quota is not None and used is not None:
+            free = max(0, min(free, quota - used))
         return RootView(
-            volume, int(values["total"]), int(values["free"]), used, used_at, bool(values["bin"])
+            volume, int(values["total"]), free, quota, used, used_at, bool(values["bin"])
         )
 
     async def listing(
@@ -274,13 +283,92 @@ class Files:
         values["keep_free"] = self._keep_free
         return await self._begin(asks, f"upload-{op}", {"path": path}, **values)
 
+    @contextlib.asynccontextmanager
+    async def reserving(self, asks: Asker, path: str, size: int) -> AsyncIterator[None]:
+        """Keeps room in the quota for what is about to come. Raises FileFault."""
+        key = await self.check_room(asks, path, size)
+        if key is None:
+            yield
+            return
+        self._reserved[key] += size
+        try:
+            yield
+        finally:
+            self._reserved[key] -= size
+            if self._reserved[key] <= 0:
+                del self._reserved[key]
+
+    async def check_room(self, asks: Asker, path: str, size: int) -> Key | None:
+        """Whose quota it counts towards; None: nobody's. Raises FileFault if it does not fit."""
+        person = await self._person(asks)
+        volume, _ = self._volume_of(person, path)
+        left, detail = await self._left(asks, person, volume, size)
+        if left is None:
+            return None
+        if left < size:
+            raise FileFault("over_quota", path, detail)
+        return holder(volume, person.name)
+
+    async def check_home(self, asks: Asker) -> None:
+        """For new jobs. Raises FileFault if the caller's home is over its quota."""
+        if self._quotas is None or await self._quotas.limit(("user", asks.name)) is None:
+            return
+        person = await self._person(asks)
+        home = self._volumes.find(HOME, person)
+        if home is not None:
+            left, detail = await self._left(asks, person, home, 0)
+            if left is not None and left < 0:
+                raise FileFault("home_full", "", detail)
+
+    async def _limit(self, person: Person, volume: Volume) -> int | None:
+        key = holder(volume, person.name)
+        return None if self._quotas is None else await self._quotas.limit(key)
+
+    async def _used(self, person: Person, volume: Volume) -> tuple[int | None, float | None]:
+        """As last measured, with what has come since; and when that was."""
+        known = self._measured.get((person.name, volume.source))
+        at = known.values.get("measured_at") if known is not None else None
+        size = int(known.values["size"]) if known is not None and at else 0
+        key = holder(volume, person.name)
+        if self._quotas is not None and key is not None:
+            counted = await self._quotas.counted(key)
+            if counted is not None and counted.at > (at or 0):
+                size, at = counted.size, counted.at
+        return (None, None) if not at else (size + self._since(volume.source, at), float(at))
+
+    async def _left(
+        self, asks: Asker, person: Person, volume: Volume, wanted: int
+    ) -> tuple[int | None, str]:
+        """Bytes that the quota still takes (None: there is none), and what is known in short.
+
+        Before something is refused, it is measured again: much may have been deleted.
+        """
+        limit = await self._limit(person, volume)
+        if limit is None:
+            return None, ""
+        used, at = await self._used(person, volume)
+        reserved = self._reserved[holder(volume, person.name) or ("", "")]
+        old = at is None or time.time() - at > MEASURED_FOR
+        if old and (used is None or used + reserved + wanted > limit):
+            with contextlib.suppress(AccessError):
+                known = await self.usage(asks, volume.target, True)
+                if known["operation"] is not None:
+                    await self.operations.find(asks.name, known["operation"]).wait(MEASURING)
+            used, at = await self._used(person, volume)
+        # Not measured yet, and that takes long: nobody is refused for it.
+        used = used or 0
+        return limit - used - reserved, f"{format_size(used)} / {format_size(limit)}"
+
     async def unpack(self, asks: Asker, path: str, **values: Any) -> Operation:
         return await self._operate(asks, "unpack", {"path": path}, path, **values)
 
     async def wrote(self, asks: Asker, path: str, size: int) -> None:
         """Counts an upload at once: measuring again takes long."""
         volume, _ = self._volume_of(await self._person(asks), path)
-        lines = self._written.setdefault(volume.source, [])
+        self._count(volume.source, size)
+
+    def _count(self, source: str, size: int) -> None:
+        lines = self._written.setdefault(source, [])
         lines.append((time.time(), size))
         if len(lines) > 1000:
             lines[:2] = [(lines[1][0], lines[0][1] + lines[1][1])]
@@ -310,7 +398,13 @@ class Files:
         target = str(into if to is None else to)
         named: dict[str, str | Sequence[str]] = {"paths": paths}
         named["into" if to is None else "to"] = target
-        return await self._operate(asks, kind, named, target, conflict=conflict)
+        person = await self._person(asks)
+        volume, _ = self._volume_of(person, target)
+        left, detail = await self._left(asks, person, volume, 1 if kind == "copy" else 0)
+        if left is not None and left <= 0 and kind == "copy":
+            raise FileFault("over_quota", target, detail)
+        more = {} if left is None else {"room": max(0, left), "room_detail": detail}
+        return await self._operate(asks, kind, named, target, conflict=conflict, **more)
 
     async def delete(self, asks: Asker, paths: Sequence[str], forever: bool) -> Operation:
         return await self._operate(asks, "delete", {"paths": paths}, None, forever=forever)
@@ -327,9 +421,20 @@ class Files:
         with self.operations.room(asks.name):
             call = await self._ask(asks, op, named, **values)
             paths = list(named.get("paths", ()))
-            operation = self.operations.start(asks.name, op, paths, target, call)
+            done = None if target is None else await self._counts(asks, target)
+            operation = self.operations.start(asks.name, op, paths, target, call, done)
         await operation.wait(AT_ONCE)
         return operation
+
+    async def _counts(self, asks: Asker, target: str) -> Done:
+        """What an operation has written is counted at once, as an upload is."""
+        volume, _ = self._volume_of(await self._person(asks), target)
+
+        def done(operation: Operation) -> None:
+            if operation.kind in ("copy", "move"):
+                self._count(volume.source, operation.bytes_done)
+
+        return done
 
     # -- the bin ------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ from danlu.services.doors import Doors
 from danlu.services.environments import Environments
 from danlu.services.export import Export, Networks
 from danlu.services.files import Files
+from danlu.services.folder_quotas import FolderQuotas
 from danlu.services.found import Found
 from danlu.services.image_builds import ImageBuilds
 from danlu.services.image_checks import ImageChecks
@@ -101,6 +102,7 @@ class Services:
     volumes: Catalogue
     registry: Registry
     files: Files
+    folder_quotas: FolderQuotas
     bundles: Bundles
     datasets: DatasetCatalogue
     disks: Disks
@@ -152,6 +154,8 @@ def services(
     registry = Registry(context.store, gate, accounts.sign_in)
     url = addresses[0] if addresses else ""
     images, saves = _images(controller, found, registry, gate, url)
+    folder_quotas = FolderQuotas(context, controller.disk_uses.sizes)
+    files = _files(context, folder_quotas)
     return Services(
         gate=gate,
         people=accounts.people,
@@ -171,7 +175,7 @@ def services(
         image_builds=ImageBuilds(controller, submitter, images, saves),
         saves=saves,
         sharing=Sharing(context, lookup, environments, gate),
-        submitting=Submitting(controller, submitter, names),
+        submitting=Submitting(controller, submitter, names, files.check_home),
         listing=Listing(controller, found, names),
         logs=JobLogs(controller, found, Logs(context, lookup), gate),
         tasks=tasks,
@@ -182,7 +186,8 @@ def services(
         secrets=Secrets(context.store, context.settings.limits.secrets),
         volumes=volumes,
         registry=registry,
-        files=_files(context),
+        files=files,
+        folder_quotas=folder_quotas,
         bundles=Bundles(context),
         datasets=DatasetCatalogue(controller),
         disks=Disks(controller),
@@ -230,10 +235,10 @@ def _catalogue(context: Context, changed: Callable[[], None]) -> Catalogue:
     )
 
 
-def _files(context: Context) -> Files:
+def _files(context: Context, quotas: FolderQuotas) -> Files:
     settings = context.settings
     people = (context.identities, context.volumes, context.folders)
-    return Files(*people, settings.uids, settings.limits.free)
+    return Files(*people, settings.uids, settings.limits.free, quotas=quotas)
 
 
 def _at_home(context: Context) -> HomeKeys:
