@@ -183,7 +183,8 @@ WORDS: dict[str, Text] = {
         "{actor} 撤回了 {owner} 对存储 {thing} 的申请",
     ),
     "disk.filling": Text(
-        "The disk of {thing} is {percent} % full", "{thing} 所在磁盘已用 {percent}%"
+        "The disk of {thing} is {percent} % full; most is taken by: {largest}",
+        "{thing} 所在磁盘已用 {percent}%；占用最多的：{largest}",
     ),
     "folder_quota.set": Text(
         "{actor} set the disk quota of {thing} to {most}",

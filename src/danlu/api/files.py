@@ -30,7 +30,7 @@ from danlu.api.file_models import (
 )
 from danlu.api.problems import error_responses
 from danlu.services.file_operations import Operation
-from danlu.services.files import BIN_DAYS, RootView
+from danlu.services.files import RootView
 
 router = APIRouter(prefix="/files", tags=["files"])
 PathAsked = Annotated[
@@ -45,7 +45,10 @@ _CHANGES = error_responses(400, 403, 409, 413)
 async def roots(our: Our, asks: Asks) -> Values:
     """Lists the volumes whose files the caller may open, with their size and free space."""
     views = await our.files.roots(asks)
-    return {"roots": [_root_view(view) for view in views], "bin_days": BIN_DAYS}
+    return {
+        "roots": [_root_view(view) for view in views],
+        "bin_days": round(our.files.bin_keeps / 86400),
+    }
 
 
 @router.get("/list", response_model=FileList, responses=error_responses(403, 409))
@@ -237,10 +240,12 @@ def operation_view(operation: Operation) -> Values:
         "bytes_total": operation.bytes_total,
         "results": operation.results,
         "problems": [
-            {"path": path, **words.values("message")} for path, words in operation.problems
+            {"path": path, "status": fault.status, **fault.message.values("message")}
+            for path, fault in operation.problems
         ],
         "problem_count": operation.problem_count,
         "started_at": operation.started_at,
         "ended_at": operation.ended_at,
+        "status": operation.fault.status if operation.fault is not None else None,
         **operation.message.values("message"),
     }

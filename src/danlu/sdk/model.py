@@ -349,6 +349,7 @@ class FileOperation(TypedDict, total=False):
     problem_count: int
     started_at: float
     ended_at: float | None
+    status: int | None
     message_en: str
     message_zh: str
 
@@ -373,6 +374,7 @@ class FilePreview(TypedDict, total=False):
 
 class FileProblem(TypedDict, total=False):
     path: str
+    status: int
     message_en: str
     message_zh: str
 

@@ -15,6 +15,21 @@ _SHOWN = 300  # characters of a path in a message
 
 _WORDS: dict[str, tuple[int, Text]] = {
     "not_found": (404, Text("There is no {path}", "没有 {path}")),
+    "no_volume": (
+        404,
+        Text(
+            "There is no {path} here. What you may open begins with one of: {detail} (danlu ls / "
+            "shows them)",
+            "这里没有 {path}。你可以打开的目录：{detail}（danlu ls / 可列出）",
+        ),
+    ),
+    "no_parent": (
+        404,
+        Text(
+            "There is no folder {path}; danlu mkdir -p makes it as well",
+            "没有目录 {path}；danlu mkdir -p 会一并创建",
+        ),
+    ),
     "no_permission": (
         403,
         Text(

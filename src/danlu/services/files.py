@@ -19,24 +19,25 @@ from danlu.access.errors import AccessError, Unfit
 from danlu.access.identities import Identities, Person, Uids, umask_of
 from danlu.access.principal import Asker, Principal
 from danlu.engines.api import Identity, Refused
+from danlu.files.datasets import Datasets
 from danlu.files.folders import Folders
-from danlu.files.helper.bins import DAYS
-from danlu.files.helpers import PATIENCE, Away, Call, Helpers, RootAt
-from danlu.files.volumes import HOME, Volume, Volumes, below
+from danlu.files.helper.bins import KEEPS as BIN_KEEPS
+from danlu.files.helpers import PATIENCE, Away, Call, Helpers
+from danlu.files.volumes import HOME, Volume, Volumes
 from danlu.services.file_calls import SLOW, Transfer, answer_of
 from danlu.services.file_operations import Done, Operation, Operations
+from danlu.services.file_places import Places, folder_entry, listed, merged, root_of
 from danlu.services.file_words import FileFault, root_fault
 from danlu.services.folder_quotas import FolderQuotas, Key, holder
 from danlu.spec.text import EMPTY, Text
 from danlu.spec.units import format_size
 
 Values = dict[str, Any]
-BIN_DAYS = DAYS
 AT_ONCE = 2.0  # seconds a request waits for the end of what it began
 MEASURE_AGAIN = 6 * 3600.0
 MEASURED_FOR = 20.0  # seconds for which a measurement may refuse something
 MEASURING = 10.0  # seconds an upload waits for a measurement
-DAY, HOURS = 86400.0, 2 * 3600.0
+DAY, HOURS, SOON = 86400.0, 2 * 3600.0, 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,14 @@ class Files:
         keep_free: int | None = None,
         helpers: Helpers | None = None,
         quotas: FolderQuotas | None = None,
+        datasets: Datasets | None = None,
+        bin_keeps: float = BIN_KEEPS,
     ) -> None:
-        """`keep_free`: bytes that uploads leave on a disk; None: the usual."""
+        """`keep_free`: bytes that uploads leave on a disk; None: the usual. `bin_keeps`: seconds
+        after which the bin forgets a file.
+        """
+        self._places = Places(volumes, datasets)
+        self.bin_keeps = bin_keeps
         self._identities = identities
         self._volumes = volumes
         self._folders = folders
@@ -92,11 +99,12 @@ class Files:
         """Once a day, for each person: empties what is too old from bins, removes uploads that were
         given up, and measures the home. One after the other, in the background.
         """
+        await asyncio.sleep(SOON)  # a server that is often restarted cleans, too
         while True:
-            await asyncio.sleep(DAY)
             for name in await self._identities.names():
                 with contextlib.suppress(AccessError):
                     await self._tend_one(Asker(Principal(name)))
+            await asyncio.sleep(DAY)
 
     async def _tend_one(self, asks: Asker) -> None:
         person = await self._identities.person(asks.name)
@@ -120,23 +128,7 @@ class Files:
         return person.identity(None, umask_of(self._uids, person))
 
     def _volume_of(self, person: Person, path: str) -> tuple[Volume, str]:
-        """The volume a path is in, and the rest of the path."""
-        if not path.startswith("/"):
-            raise Unfit(
-                "path",
-                Text(
-                    f"{path[:100]!r} must begin with /, such as /userhome/x",
-                    f"{path[:100]!r} 必须以 / 开头，例如 /userhome/x",
-                ),
-            )
-        if "\0" in path or ".." in path.split("/"):
-            raise FileFault("bad_name", path)
-        plain = "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
-        inside = [v for v in self._volumes.usable(person).values() if below(plain, v.target)]
-        if not inside:
-            raise FileFault("not_found", path)
-        volume = max(inside, key=lambda each: len(each.target))
-        return volume, plain[len(volume.target.rstrip("/")) :].strip("/")
+        return self._places.find(person, path)
 
     async def _ask(
         self, asks: Asker, op: str, named: dict[str, str | Sequence[str]], **values: Any
@@ -157,7 +149,7 @@ class Files:
         return await self._ask_of(person, roots, told)
 
     async def _ask_of(self, person: Person, roots: Sequence[Volume], told: Values) -> Call:
-        at = [_root(volume) for volume in roots]
+        at = [root_of(volume) for volume in roots]
         first = at[0].path if at else ""
         try:
             await self._make_folders(person)
@@ -176,7 +168,7 @@ class Files:
             if volume.config.declared == "built-in":
                 # One that does not answer would keep the whole server waiting below.
                 with contextlib.suppress(FileNotFoundError):
-                    os.close(await self.helpers.open_root(_root(volume)))
+                    os.close(await self.helpers.open_root(root_of(volume)))
         try:
             await self._folders.ready(person)
         except Refused as error:
@@ -254,10 +246,25 @@ class Files:
         whole: bool = True,
     ) -> Values:
         asked = {"offset": offset, "limit": limit, "sort": sort, "hidden": hidden, "whole": whole}
-        return await self._answer(asks, "list", {"path": path}, SLOW, **asked)
+        more = self._places.beneath(await self._person(asks), path) if offset == 0 else []
+        try:
+            page = await self._answer(asks, "list", {"path": path}, SLOW, **asked)
+        except FileFault as fault:
+            if fault.code != "no_volume" or not more:
+                raise
+            return listed(path, more)
+        return merged(page, more) if more else page
 
     async def stat(self, asks: Asker, path: str) -> Values:
-        return _entry(await self._answer(asks, "stat", {"path": path}))
+        try:
+            return _entry(await self._answer(asks, "stat", {"path": path}))
+        except FileFault as fault:
+            leads = fault.code == "no_volume" and self._places.beneath(
+                await self._person(asks), path
+            )
+            if not leads:
+                raise
+            return folder_entry(path)
 
     async def preview(self, asks: Asker, path: str, offset: int, limit: int, tail: int) -> Values:
         asked = {"offset": offset, "limit": limit, "tail": tail}
@@ -439,7 +446,7 @@ class Files:
     # -- the bin ------------------------------------------------------------------------------
 
     async def bin(self, asks: Asker) -> Values:
-        call = await self._ask_bin(asks, "bin")
+        call = await self._ask_bin(asks, "bin", keep=self.bin_keeps)
         try:
             return await answer_of(call, SLOW)
         finally:
@@ -472,7 +479,8 @@ class Files:
         """What was measured last; begins to measure if that is unknown or old."""
         person = await self._person(asks)
         volume, rest = self._volume_of(person, path)
-        key = (person.name, f"{volume.source}/{rest}".rstrip("/"))
+        inside = "/".join(filter(None, (root_of(volume).prefix, rest)))
+        key = (person.name, f"{volume.source}/{inside}".rstrip("/"))
         known = self._measured.get(key)
         running = known is not None and known.operation is not None and not known.operation.ended_at
         at = known.values.get("measured_at") if known is not None else None
@@ -482,9 +490,9 @@ class Files:
         operation = known.operation
         if operation is not None:
             await operation.wait(AT_ONCE)
-            if operation.state == "failed":
+            if operation.fault is not None:
                 self._measured.pop(key, None)
-                raise FileFault("failed", path, operation.message.en)
+                raise operation.fault
         going = operation is not None and operation.ended_at is None
         return {
             **known.values,
@@ -529,10 +537,6 @@ def _entry(values: Values) -> Values:
     if not isinstance(entry, dict):
         raise FileFault("interrupted")
     return entry
-
-
-def _root(volume: Volume) -> RootAt:
-    return RootAt(volume.source, volume.target, volume.name, volume.config.read_only)
 
 
 def _order(volume: Volume) -> tuple[int, str]:

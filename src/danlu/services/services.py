@@ -238,7 +238,14 @@ def _catalogue(context: Context, changed: Callable[[], None]) -> Catalogue:
 def _files(context: Context, quotas: FolderQuotas) -> Files:
     settings = context.settings
     people = (context.identities, context.volumes, context.folders)
-    return Files(*people, settings.uids, settings.limits.free, quotas=quotas)
+    return Files(
+        *people,
+        settings.uids,
+        settings.limits.free,
+        quotas=quotas,
+        datasets=context.datasets,
+        bin_keeps=settings.disks.bins,
+    )
 
 
 def _at_home(context: Context) -> HomeKeys:

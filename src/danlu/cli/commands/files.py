@@ -7,7 +7,7 @@ import time
 
 from danlu.cli import codes
 from danlu.cli.asking import make_sure
-from danlu.cli.failure import Failure, complain
+from danlu.cli.failure import Failure, complain, exit_code
 from danlu.cli.formats import clock, size
 from danlu.cli.options import UsageError, misused
 from danlu.cli.table import printable, write_table
@@ -175,8 +175,10 @@ def ended(session: Session, operation: model.FileOperation, quiet: bool = False)
         left = operation["problem_count"] - len(operation["problems"])
         if left > 0:
             complain(t("files.more_problems", count=left))
-    bad = operation["state"] != "done" or operation["problem_count"]
-    return codes.TROUBLE if bad else codes.OK
+    if operation["state"] == "done" and not operation["problem_count"]:
+        return codes.OK
+    status = operation["problems"][0]["status"] if operation["problems"] else operation["status"]
+    return exit_code(status or 500)
 
 
 def rm(session: Session, args: Args) -> int:
