@@ -107,7 +107,7 @@ def _volumes(session: Session) -> int:
         [
             root["path"],
             t("files.read_only") if root["read_only"] else t("files.writable"),
-            size(root["used"]) if root["used"] is not None else "-",
+            _used(root),
             size(root["free"]) if root["free"] is not None else "-",
             str(pick(root, "problem") or root["note"] or root["tier"]),
         ]
@@ -116,6 +116,11 @@ def _volumes(session: Session) -> int:
     heads = ("path", "access", "used", "free", "note")
     write_table([t(f"files.head_{head}") for head in heads], rows, "  >>")
     return codes.OK
+
+
+def _used(root: model.FileRoot) -> str:
+    used = size(root["used"]) if root["used"] is not None else "-"
+    return used if root["quota"] is None else f"{used} / {size(root['quota'])}"
 
 
 def mkdir(session: Session, args: Args) -> int:
