@@ -186,6 +186,7 @@ WORDS: dict[str, Text] = {
         "The disk of {thing} is {percent} % full; most is taken by: {largest}",
         "{thing} 所在磁盘已用 {percent}%；占用最多的：{largest}",
     ),
+    "dav.login": Text("{actor} signed in by WebDAV", "{actor} 通过 WebDAV 登录"),
     "folder_quota.set": Text(
         "{actor} set the disk quota of {thing} to {most}",
         "{actor} 把 {thing} 的磁盘配额设为 {most}",

@@ -127,6 +127,16 @@ class Files:
     def _identity(self, person: Person) -> Identity:
         return person.identity(None, umask_of(self._uids, person))
 
+    async def place_of(self, asks: Asker, path: str) -> str:
+        """One name for one thing, by whichever path it is named; not to be shown."""
+        person = await self._person(asks)
+        try:
+            volume, rest = self._volume_of(person, path)
+        except FileFault:
+            return f"{person.name}:{path}"
+        inside = filter(None, (volume.source, root_of(volume).prefix, rest))
+        return "/".join(inside)
+
     def _volume_of(self, person: Person, path: str) -> tuple[Volume, str]:
         return self._places.find(person, path)
 

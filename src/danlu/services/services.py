@@ -31,10 +31,12 @@ from danlu.files.handover import HandOver
 from danlu.files.home_keys import HomeKeys
 from danlu.services.audit import Audit
 from danlu.services.backup import Backup
+from danlu.services.basic_sign_in import BasicSignIn
 from danlu.services.board import Board
 from danlu.services.bundles import Bundles
 from danlu.services.cluster import Cluster
 from danlu.services.datasets import DatasetCatalogue
+from danlu.services.dav_locks import DavLocks
 from danlu.services.disks import Disks
 from danlu.services.doors import Doors
 from danlu.services.environments import Environments
@@ -103,6 +105,8 @@ class Services:
     registry: Registry
     files: Files
     folder_quotas: FolderQuotas
+    dav_sign_in: BasicSignIn
+    dav_locks: DavLocks
     bundles: Bundles
     datasets: DatasetCatalogue
     disks: Disks
@@ -188,6 +192,8 @@ def services(
         registry=registry,
         files=files,
         folder_quotas=folder_quotas,
+        dav_sign_in=BasicSignIn(context.store, gate, accounts.sign_in, "dav.login"),
+        dav_locks=DavLocks(),
         bundles=Bundles(context),
         datasets=DatasetCatalogue(controller),
         disks=Disks(controller),
