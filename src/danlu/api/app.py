@@ -7,9 +7,6 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from danlu import __version__
 from danlu.api import (
@@ -31,6 +28,7 @@ from danlu.api import (
     websockets,
 )
 from danlu.api.bounds import STREAMED, Bounded
+from danlu.api.dav import Dav
 from danlu.api.demo import MarkedAsDemo
 from danlu.api.later import Later
 from danlu.api.notices import Noticed
@@ -52,21 +50,6 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     503: {"model": ErrorAnswer, "description": "Temporarily unavailable; try again"},
 }
 NO_NAMES = Hosts()
-
-DAV_METHODS = [
-    "OPTIONS",
-    "PROPFIND",
-    "GET",
-    "HEAD",
-    "PUT",
-    "DELETE",
-    "MKCOL",
-    "MOVE",
-    "COPY",
-    "PROPPATCH",
-    "LOCK",
-    "UNLOCK",
-]
 
 # Loaded when first asked for: which paths, and the modules with their routes.
 LATER = {
@@ -143,7 +126,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
 
     app.router.routes.insert(0, direct.submit())
     downloads.install(app)
-    _open_dav(app)
+    app.router.routes.append(Dav())
     prometheus.install(app)
 
     @app.get("/healthz", include_in_schema=False)
@@ -154,18 +137,6 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
     _document(app, later)
     pages.install(app)
     return app
-
-
-def _open_dav(app: FastAPI) -> None:
-    """Loaded when somebody first comes with a WebDAV client."""
-
-    async def dav(request: Request) -> Response:
-        from danlu.api.dav.door import answer
-
-        return await answer(request)
-
-    for path in ("/dav", "/dav/{path:path}"):
-        app.router.routes.append(Route(path, dav, methods=DAV_METHODS, include_in_schema=False))
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -10,7 +10,8 @@ import tarfile
 from danlu.cli.table import printable
 from danlu.cli.transfers import Remembered, remote_name
 from danlu.sdk.errors import ApiError
-from danlu.sdk.uploads import Uploader
+from danlu.sdk.patience import persist
+from danlu.sdk.uploads import PATIENCE, Uploader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Uploading:
 
     def _is_same(self, source: str, target: str) -> bool:
         try:
-            entry = self._client.files.stat(target)
+            entry = persist(lambda: self._client.files.stat(target), PATIENCE)
         except ApiError as error:
             if error.status == 404:
                 return False

@@ -89,6 +89,7 @@ class Files:
         self._prepared: set[tuple[object, ...]] = set()
         self._written: dict[str, list[tuple[float, int]]] = {}
         self._quotas = quotas
+        self._freed: dict[str, float] = {}  # when somebody last deleted something
         self._reserved: Counter[Key] = Counter()  # by uploads on their way
 
     async def close(self) -> None:
@@ -365,7 +366,8 @@ class Files:
             return None, ""
         used, at = await self._used(person, volume)
         reserved = self._reserved[holder(volume, person.name) or ("", "")]
-        old = at is None or time.time() - at > MEASURED_FOR
+        since = max(time.time() - MEASURED_FOR, self._freed.get(asks.name, 0.0))
+        old = at is None or at < since
         if old and (used is None or used + reserved + wanted > limit):
             with contextlib.suppress(AccessError):
                 known = await self.usage(asks, volume.target, True)
@@ -438,17 +440,23 @@ class Files:
         with self.operations.room(asks.name):
             call = await self._ask(asks, op, named, **values)
             paths = list(named.get("paths", ()))
-            done = None if target is None else await self._counts(asks, target)
+            done = await self._counts(asks, target)
             operation = self.operations.start(asks.name, op, paths, target, call, done)
         await operation.wait(AT_ONCE)
         return operation
 
-    async def _counts(self, asks: Asker, target: str) -> Done:
-        """What an operation has written is counted at once, as an upload is."""
-        volume, _ = self._volume_of(await self._person(asks), target)
+    async def _counts(self, asks: Asker, target: str | None) -> Done:
+        """What an operation has written is counted at once, as an upload is; after a deletion,
+        what was measured before refuses nobody.
+        """
+        volume = None
+        if target is not None:
+            volume, _ = self._volume_of(await self._person(asks), target)
 
         def done(operation: Operation) -> None:
-            if operation.kind in ("copy", "move"):
+            if operation.kind in ("delete", "empty", "move"):
+                self._freed[asks.name] = time.time()
+            if volume is not None and operation.kind != "unpack" and operation.state == "done":
                 self._count(volume.source, operation.bytes_done)
 
         return done
@@ -472,7 +480,8 @@ class Files:
         with self.operations.room(asks.name):
             call = await self._ask_bin(asks, kind, **values)
             paths = list(values.get("ids") or ())
-            operation = self.operations.start(asks.name, kind, paths, None, call)
+            done = await self._counts(asks, None)
+            operation = self.operations.start(asks.name, kind, paths, None, call, done)
         await operation.wait(AT_ONCE)
         return operation
 
