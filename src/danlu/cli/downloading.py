@@ -234,7 +234,8 @@ class _Filling:
         if how == THERE:
             self._work.skipped += 1
         elif how in (UNSAFE, OTHER):
-            self._work.notes.append(both(f"files.left_{how}", path=printable(path)))
+            key = "files.left_unsafe" if how == UNSAFE else "files.left_other"
+            self._work.notes.append(both(key, path=printable(path)))
         elif how == MADE and not member.isdir():
             self._work.files += 1
 
