@@ -148,6 +148,8 @@ def test_a_member_proposes_and_an_admin_decides(server: DanluServer, nas: Path) 
     refusal = ask(server, "reject", "wish", "--reason", "too small")
     assert refusal["state"] == "rejected"
     assert b"too small" in member.cli("dataset", "show", "wish").stdout
+    assert b"rejected your proposal wish: too small" in member.cli("dataset").stderr
+    assert b"your proposal" not in Person(server).cli("dataset").stderr
     again = json.loads(
         member.cli("dataset", "propose", "wish", "--licence", "CC BY 4.0", "--json").stdout
     )
