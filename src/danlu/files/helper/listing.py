@@ -26,7 +26,7 @@ MOST_NAMES = 2_000_000
 MOST_KEPT = 3_000_000
 LARGE = 5_000  # entries of a folder whose names are kept
 MOST_SORTED = 200_000  # entries that are looked at to sort by size or time
-FIRST = 0.4  # seconds after which a first page is answered with what was read
+FIRST = 0.25  # seconds after which a first page is answered with what was read
 SECONDS = 45.0  # for all names of a folder
 STEP = 2_000  # names that are read between looks at the clock
 MOST_READING = 3  # folders that are read on without a request
@@ -80,12 +80,13 @@ class Names:
 class Reading:
     """A folder whose names are being read."""
 
-    def __init__(self, folder: int, hidden: bool) -> None:
-        self.key = _key(folder, hidden)
+    def __init__(self, folder: int, key: Key) -> None:
+        self.key = key
         self.names = Names()
         self.ended = threading.Event()
+        self.alone = False  # read on without a request
         self._folder = os.dup(folder)
-        self._steps = _read(self._folder, hidden, self.names)
+        self._steps = _read(self._folder, key[4], self.names)
 
     def go_on(self, seconds: float) -> bool:
         """Whether this was the end of it."""
@@ -95,32 +96,29 @@ class Reading:
                 if time.monotonic() > end:
                     return False
         except BaseException:
-            self.close()
+            self._steps.close()
             raise
-        self.close()
         return True
 
     def finish(self) -> None:
         """In a thread of its own, after the first page was answered."""
+        ended = False
         try:
-            if not self.go_on(SECONDS):
-                self.names.complete = False
-                self.close()
-            elif _key(self._folder, self.key[4]) == self.key:
-                _keep(self.key, self.names)
+            ended = self.go_on(SECONDS)
         except OSError:
-            self.names.complete = False
+            pass
         finally:
-            with _lock:
-                _reading.pop(self.key, None)
-            self.ended.set()
-            os.close(self._folder)
+            self.end(ended)
 
-    def close(self) -> None:
+    def end(self, whole: bool) -> None:
+        """Whoever waits for it goes on. `whole`: all names were read."""
         self._steps.close()
-
-    def give_up(self) -> None:
-        self.close()
+        self.names.complete = self.names.complete and whole
+        if whole and _key(self._folder, self.key[4]) == self.key:
+            _keep(self.key, self.names)
+        with _lock:
+            _reading.pop(self.key, None)
+        self.ended.set()
         os.close(self._folder)
 
 
@@ -176,30 +174,33 @@ def _key(folder: int, hidden: bool) -> Key:
 def _names(folder: int, hidden: bool, whole: bool) -> tuple[Names, bool]:
     """The names, and whether others are still being read."""
     key = _key(folder, hidden)
+    seconds = SECONDS if whole else FIRST
     with _lock:
-        kept, other = _kept.get(key), _reading.get(key)
+        kept, reading = _kept.get(key), _reading.get(key)
         if kept is not None:
             _kept.move_to_end(key)
             return kept, False
-    if other is not None:
-        if other.ended.wait(SECONDS if whole else FIRST):
-            return other.names, False
-        return other.names.so_far(), True
-    reading = Reading(folder, hidden)
-    if reading.go_on(SECONDS if whole else FIRST):
-        reading.give_up()
-        _keep(key, reading.names)
+        mine = reading is None
+        if reading is None:
+            reading = _reading[key] = Reading(folder, key)
+    if not mine:  # a page asks for several things at once: one reads for all
+        if reading.ended.wait(seconds):
+            return reading.names, False
+        return reading.names.so_far(), True
+    try:
+        ended = reading.go_on(seconds)
+    except BaseException:
+        reading.end(False)
+        raise
+    if ended or whole:
+        reading.end(ended)
         return reading.names, False
     names = reading.names.so_far()
-    if whole:
-        reading.give_up()
-        return names, False
     with _lock:
-        busy = len(_reading) >= MOST_READING or key in _reading
-        if not busy:
-            _reading[key] = reading
+        busy = sum(each.alone for each in _reading.values()) >= MOST_READING
+        reading.alone = not busy
     if busy:
-        reading.give_up()
+        reading.end(False)
     else:
         threading.Thread(target=reading.finish, daemon=True).start()
     return names, True
