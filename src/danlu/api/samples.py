@@ -398,6 +398,7 @@ SAMPLES: dict[str, Any] = {
     "FileRoot.used": 214748364800,
     "used_at": NOW,
     "FileRoot.quota": 107374182400,
+    "FileOperation.status": None,
     "FolderQuotaView.size": 107374182400,
     "NewFolderQuota.size": "100G",
     "FileRoot.bin": True,
