@@ -323,6 +323,13 @@ ROUTES: dict[str, Row] = {
     ),
     # Disks: everybody sees what their own folders take; the rest is for admins.
     "GET /danlu/v1/disks": Row(SIGNED_IN),
+    "GET /danlu/v1/disks/quotas": Row(SIGNED_IN),
+    "PUT /danlu/v1/disks/quotas/{of}/{name}": Row(
+        ADMIN_ONLY, {"size": "500G"}, names={"of": "user_word", "name": "member"}
+    ),
+    "DELETE /danlu/v1/disks/quotas/{of}/{name}": Row(
+        ADMIN_ONLY, names={"of": "user_word", "name": "disk_quota"}
+    ),
     "POST /danlu/v1/disks/clean": Row(ADMIN_ONLY, {"dry_run": True}),
     # The place itself. Who holds which GPU is for all to see.
     "GET /danlu/v1/nodes": Row(SIGNED_IN),

@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from danlu.api.app import LATER, create_app
+from danlu.api.dav import Dav
 from danlu.api.file_uploads import Upload
 from danlu.api.later import Later
 from danlu.services.services import Services
@@ -36,7 +37,7 @@ from tests.support.tools import give, tools_venv
 
 def routes(found: Iterable[Any], prefix: str = "") -> Iterator[str]:
     for route in found:
-        if isinstance(route, Later):
+        if isinstance(route, Later | Dav):  # WebDAV: tests/files/test_dav.py
             continue
         included = getattr(route, "original_router", None)
         if included is not None:
@@ -117,6 +118,7 @@ class AccessHarness:
             "queue": self._queue,
             "user_word": lambda: "user",
             "quota": self._quota,
+            "disk_quota": self._disk_quota,
             "shared_folder": lambda: f"/mnt/share/{self.group}/{people_harness.name()}",
             "operation": self._operation,
             "upload": lambda: Upload("/userhome/x", "0" * 32, 1, "refuse", "file", None).id,
@@ -223,6 +225,11 @@ class AccessHarness:
     def _quota(self) -> str:
         name = self._victim()
         self.people_harness.admin.do("PUT", f"/quotas/user/{name}", {"gpus": 1000})
+        return name
+
+    def _disk_quota(self) -> str:
+        name = self._victim()
+        self.people_harness.admin.do("PUT", f"/disks/quotas/user/{name}", {"size": "500G"})
         return name
 
     def _operation(self) -> str:

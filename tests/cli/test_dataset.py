@@ -138,7 +138,8 @@ def test_a_member_proposes_and_an_admin_decides(server: DanluServer, nas: Path) 
     member = Person(server)
     proposed = json.loads(
         member.cli(
-            "dataset", "propose", "wish", "--volume", "nas", "--folder", "sets/words", "--json"
+            *("dataset", "propose", "wish", "--volume", "nas", "--folder", "sets/words"),
+            *("--title", "All words", "--licence", "CC0", "--json"),
         ).stdout
     )
     assert (proposed["state"], proposed["usable"]) == ("proposed", False)
@@ -147,7 +148,16 @@ def test_a_member_proposes_and_an_admin_decides(server: DanluServer, nas: Path) 
     refusal = ask(server, "reject", "wish", "--reason", "too small")
     assert refusal["state"] == "rejected"
     assert b"too small" in member.cli("dataset", "show", "wish").stdout
-    member.cli("dataset", "propose", "wish", "--volume", "nas", "--folder", "sets/words")
+    assert b"rejected your proposal wish: too small" in member.cli("dataset").stderr
+    assert b"your proposal" not in Person(server).cli("dataset").stderr
+    again = json.loads(
+        member.cli("dataset", "propose", "wish", "--licence", "CC BY 4.0", "--json").stdout
+    )
+    assert again["state"] == "proposed"
+    assert (again["title"], again["licence"]) == ("All words", "CC BY 4.0"), (
+        "what was not said stays"
+    )
+    assert (again["volume"], again["folder"]) == ("nas", "sets/words")
     assert ask(server, "accept", "wish", "--wait")["files"] == 1
     read = member.cli("run", "--quiet", "-w", "-", "--", "cat", "/gdata/wish/train.txt")
     assert read.stdout == b"one\ntwo\n"
@@ -165,6 +175,8 @@ def test_a_dataset_of_a_closed_volume_is_hidden_from_others(
     assert outsider.cli("run", "--dataset", "theirs", "--", "true").returncode == 2
     listed = outsider.cli("run", "--quiet", "-w", "-", "--", "ls", "/gdata")
     assert b"theirs" not in listed.stdout
+    assert b"theirs" not in outsider.cli("ls", "/gdata").stdout
+    assert outsider.cli("ls", "/gdata/theirs").returncode == 3
 
 
 def test_storage_of_ones_own_is_asked_for_and_becomes_a_volume(

@@ -122,6 +122,53 @@ def test_an_interrupted_copy_is_continued_by_repeating_it(
     assert not part.exists()
 
 
+def test_a_folder_that_is_here_in_part_is_completed_and_the_rest_is_left_alone(
+    server: DanluServer, project: Path, tmp_path: Path
+) -> None:
+    (project / "large.bin").write_bytes(os.urandom(20 << 20))
+    danlu(server, "cp", "-r", str(project), ":part")
+    back = tmp_path / "back"
+    danlu(server, "cp", "-r", ":part", str(back))
+    nothing = json.loads(danlu(server, "cp", "-r", ":part/src", str(back), "--json"))
+    assert (nothing["files"], nothing["bytes"]) == (0, 0), "what is here is not asked for again"
+    assert nothing["skipped"] == 2501
+    for name in ("src/7.txt", "link", "src/deep/er/big.bin"):
+        (back / name).unlink()
+    (back / "run.sh").write_text("changed here, longer")
+    (back / "mine.txt").write_text("only here")
+    again = json.loads(danlu(server, "cp", "-r", ":part/.", str(back), "--json"))
+    assert again["files"] == 4 and not again["problems"]
+    assert (back / "mine.txt").read_text() == "only here"
+    (back / "mine.txt").unlink()
+    assert tree(back) == tree(project)
+    one = json.loads(danlu(server, "cp", ":part/large.bin", str(back), "--json"))
+    assert (one["files"], one["skipped"]) == (0, 1)
+    up = json.loads(danlu(server, "cp", str(project / "large.bin"), ":part/", "--json"))
+    assert (up["files"], up["skipped"]) == (0, 1)
+
+
+def test_a_large_file_of_a_folder_goes_on_in_its_middle(
+    server: DanluServer, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.bin").write_bytes(os.urandom(60 << 20))
+    (source / "b.txt").write_text("after it")
+    danlu(server, "cp", "-r", str(source), ":middle")
+    down = start(server, "cp", "-r", ":middle", str(tmp_path / "down"))
+    part = tmp_path / "down/a.bin.danlu-part"
+    until(lambda: (part.exists() and part.stat().st_size > 4 << 20) or down.poll() is not None)
+    down.kill()
+    down.wait()
+    begun = part.stat().st_size if part.exists() else 60 << 20
+    told = json.loads(danlu(server, "cp", "-r", ":middle", str(tmp_path / "down"), "--json"))
+    assert told["bytes"] <= (60 << 20) - begun + 20_000, "only what was missing came"
+    assert tree(tmp_path / "down") == tree(source)
+    part.write_bytes(b"left by something else")
+    danlu(server, "rm", "--forever", "--yes", "middle/a.bin")
+    danlu(server, "cp", ":middle/a.bin", str(tmp_path / "down/a.bin"), code=3)
+
+
 def _size(folder: Path) -> int:
     return sum(each.stat().st_size for each in folder.iterdir()) if folder.exists() else 0
 
@@ -187,7 +234,12 @@ def test_files_are_listed_moved_measured_deleted_and_restored(
         (("cp", "/tmp", ":"), 2),
         (("ls", "../../etc"), 2),
         (("ls", "/etc"), 3),
-        (("mv", "nothing", "other"), 1),
+        (("mv", "nothing", "other"), 3),
+        (("cp", ":nothing", ":other"), 3),
+        (("rm", "--forever", "--yes", "nothing"), 3),
+        (("du", "nothing"), 3),
+        (("mkdir", "no/parent"), 3),
+        (("mkdir", "x/../../y"), 2),
         (("find", "--kind", "thing", "x"), 2),
         (("bin", "dance"), 2),
     ],
@@ -196,3 +248,44 @@ def test_a_mistake_is_explained(server: DanluServer, words: tuple[str, ...], cod
     for language in ("en", "zh"):
         told = danlu(server, *words, "--lang", language, code=code)
         assert told.startswith("danlu: "), told
+        if language == "zh":
+            assert any("\u4e00" <= sign <= "\u9fff" for sign in told), told
+
+
+def test_what_is_overwritten_on_the_server_can_be_restored(
+    server: DanluServer, tmp_path: Path
+) -> None:
+    for name in ("old", "new"):
+        (tmp_path / name).write_text(name)
+        danlu(server, "cp", str(tmp_path / name), ":over/")
+    danlu(server, "mv", "over/new", "over/old")
+    assert danlu(server, "ls", "over") == "old\n"
+    assert "/userhome/over/old" in danlu(server, "bin")
+    danlu(server, "mv", "over/old", "over/kept")
+    danlu(server, "bin", "restore", "over/old")
+    danlu(server, "cp", ":over/old", ":over/kept", str(tmp_path))
+    assert (tmp_path / "old").read_text() == "old" and (tmp_path / "kept").read_text() == "new"
+    assert "into or onto itself" in danlu(server, "mv", "over/old", "over/old", code=5)
+    assert danlu(server, "ls", "over") == "kept\nold\n"
+
+
+def test_the_top_shows_which_folders_there_are_and_datasets_are_among_them(
+    server: DanluServer, tmp_path: Path
+) -> None:
+    assert "userhome/" in danlu(server, "ls", "/").splitlines()
+    assert "share" in danlu(server, "ls", "/mnt") or "user/" in danlu(server, "ls", "/mnt")
+    assert "/userhome" in danlu(server, "ls", "/etc", code=3), "which there are instead"
+    nas = tmp_path / "nas"
+    (nas / "sets/coco").mkdir(parents=True)
+    tmp_path.chmod(0o755)
+    (nas / "sets/coco/a.txt").write_text("picture")
+    (nas / "sets/out").symlink_to("/etc")
+    danlu(server, "volume", "add", "nas", str(nas))
+    danlu(server, "dataset", "add", "coco", "--volume", "nas", "--folder", "sets/coco")
+    assert "coco/" in danlu(server, "ls", ":/gdata").splitlines()
+    assert danlu(server, "ls", ":/gdata/coco") == "a.txt\n"
+    danlu(server, "cp", "-r", ":/gdata/coco", str(tmp_path / "here"))
+    assert (tmp_path / "here/a.txt").read_text() == "picture"
+    assert danlu(server, "find", "/gdata/coco", "a.txt") == "/gdata/coco/a.txt\n"
+    assert "read-only" in danlu(server, "rm", "--forever", "--yes", "/gdata/coco/a.txt", code=4)
+    assert "no" in danlu(server, "ls", "/gdata/coco/../out", code=2)

@@ -183,7 +183,16 @@ WORDS: dict[str, Text] = {
         "{actor} 撤回了 {owner} 对存储 {thing} 的申请",
     ),
     "disk.filling": Text(
-        "The disk of {thing} is {percent} % full", "{thing} 所在磁盘已用 {percent}%"
+        "The disk of {thing} is {percent} % full; most is taken by: {largest}",
+        "{thing} 所在磁盘已用 {percent}%；占用最多的：{largest}",
+    ),
+    "dav.login": Text("{actor} signed in by WebDAV", "{actor} 通过 WebDAV 登录"),
+    "folder_quota.set": Text(
+        "{actor} set the disk quota of {thing} to {most}",
+        "{actor} 把 {thing} 的磁盘配额设为 {most}",
+    ),
+    "folder_quota.removed": Text(
+        "{actor} removed the disk quota of {thing}", "{actor} 删除了 {thing} 的磁盘配额"
     ),
     "disk.cleaned": Text("{actor} cleaned disks", "{actor} 清理了磁盘"),
     "volume.added": Text("{actor} declared the volume {thing}", "{actor} 声明了存储卷 {thing}"),

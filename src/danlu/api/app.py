@@ -23,6 +23,7 @@ from danlu.api import (
     websockets,
 )
 from danlu.api.bounds import STREAMED, Bounded
+from danlu.api.dav import Dav
 from danlu.api.demo import MarkedAsDemo
 from danlu.api.later import Later
 from danlu.api.notices import Noticed
@@ -77,7 +78,7 @@ LATER = {
     "jobs/*/tensorboard": "tensorboards",
     "bundles": "bundles",
     "datasets": "datasets",
-    "disks": "disks",
+    "disks": "disks folder_quotas",
     "volume-requests": "storage",
     "backup": "backup",
     "secrets": "secrets",
@@ -125,6 +126,7 @@ def create_app(services: Services, hosts: Hosts = NO_NAMES, demo: bool = False) 
 
     app.router.routes.insert(0, direct.submit())
     downloads.install(app)
+    app.router.routes.append(Dav())
     prometheus.install(app)
 
     @app.get("/healthz", include_in_schema=False)

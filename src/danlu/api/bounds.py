@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from danlu.api.problems import BASE, answer, too_large
 from danlu.spec.read import LARGEST_FILE
 
-STREAMED = (f"{BASE}/bundles", f"{BASE}/files/uploads")
+STREAMED = (f"{BASE}/bundles", f"{BASE}/files/uploads", "/dav/")
 """Bodies below these are passed on as they come, once the caller is known, and bounded there."""
 
 

@@ -120,7 +120,11 @@ async def list_datasets(our: Our, asks: Asks) -> Values:
 @router.post("", status_code=201, response_model=Dataset, responses=_BODY)
 async def add(new: NewDataset, our: Our, asks: Asks) -> Values:
     """Adds a dataset, which tasks then read at /gdata/NAME. By others than admins: a proposal."""
-    return _view(await our.datasets.add(asks, new.name, Words(**new.model_dump(exclude={"name"}))))
+    return _view(
+        await our.datasets.add(
+            asks, new.name, Words(**new.model_dump(exclude={"name"}, exclude_unset=True))
+        )
+    )
 
 
 @router.get("/{name}", response_model=Dataset)

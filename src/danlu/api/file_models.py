@@ -64,6 +64,9 @@ class FileList(BaseModel):
     complete: bool = Field(
         description="false: it has more entries than were read; the page is sorted among those"
     )
+    reading: bool = Field(
+        False, description="true: the others are being read; ask again for the page of all"
+    )
     sort: str = Field(
         description="the order of this page; `name` where a folder is too large for another one"
     )
@@ -111,6 +114,7 @@ class FileDelete(BaseModel):
 
 class FileProblem(BaseModel):
     path: str
+    status: int = Field(description="as of an HTTP answer: 404, 403, 409, ...", examples=[404])
     message_en: str
     message_zh: str
 
@@ -132,6 +136,9 @@ class FileOperation(BaseModel):
     problem_count: int
     started_at: float
     ended_at: float | None
+    status: int | None = Field(
+        None, description="why it failed, as of an HTTP answer: 404, 403, 409, ..."
+    )
     message_en: str = Field("", description="why it failed")
     message_zh: str = ""
 

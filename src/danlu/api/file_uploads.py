@@ -14,6 +14,7 @@ import binascii
 import json
 import re
 import secrets
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -40,6 +41,7 @@ LARGEST = 1 << 44
 LARGEST_BUNDLE = 1 << 30
 PIECE = 1 << 20
 MOST_READ = 1 << 18
+CHECK_EVERY = 256 << 20
 STREAM = "application/offset+octet-stream"
 _NONCE = re.compile(r"[0-9a-f]{32}")
 _TUS = {"Tus-Resumable": VERSION, "Cache-Control": "no-store"}
@@ -124,6 +126,7 @@ async def create(request: Request, our: Our, asks: Asks) -> Response:
     """
     await same_version(request)
     upload = _asked(request)
+    await our.files.check_room(asks, upload.path, upload.size)
     transfer = await our.files.upload(asks, "create", upload.path, **upload.values())
     transfer.close()
     headers = {"Location": f"{WHERE}/{upload.id}"}
@@ -190,6 +193,22 @@ async def _append(
     status: int,
     headers: dict[str, str],
 ) -> Response:
+    async with files.reserving(asks, upload.path, max(0, upload.size - offset)):
+        result = await _take(request, files, asks, upload, offset)
+    end = int(result["offset"])
+    headers = _TUS | headers | {"Upload-Offset": str(end)}
+    if end == upload.size and upload.kind == "bundle":
+        operation = await files.unpack(asks, upload.path, **upload.values())
+        headers["Danlu-Operation"] = operation.id
+    elif end == upload.size:
+        headers["Danlu-Path"] = quote(str(result.get("path", upload.path)))
+    return Response(status_code=status, headers=headers)
+
+
+async def _take(
+    request: Request, files: Files, asks: Asks, upload: Upload, offset: int
+) -> dict[str, Any]:
+    """What the helper says at the end of it."""
     values = upload.values() | {"offset": offset, "checksum": _checksum(request)}
     try:
         transfer = await files.upload(asks, "append", upload.path, **values)
@@ -201,26 +220,29 @@ async def _append(
             raise _gone() from None
         raise
     try:
-        await _pass_on(request, transfer)
+        await _pass_on(request, transfer, lambda: files.check_room(asks, upload.path, 0))
         result = await transfer.result()
     finally:
         transfer.close()
-    end = int(result["offset"])
-    await files.wrote(asks, upload.path, max(0, end - offset))
-    headers = _TUS | headers | {"Upload-Offset": str(end)}
-    if end == upload.size and upload.kind == "bundle":
-        operation = await files.unpack(asks, upload.path, **upload.values())
-        headers["Danlu-Operation"] = operation.id
-    elif end == upload.size:
-        headers["Danlu-Path"] = quote(str(result.get("path", upload.path)))
-    return Response(status_code=status, headers=headers)
+    await files.wrote(asks, upload.path, max(0, int(result["offset"]) - offset))
+    return result
 
 
-async def _pass_on(request: Request, transfer: Transfer) -> None:
-    """From the request to the helper; also what came before the connection broke."""
+async def _pass_on(
+    request: Request, transfer: Transfer, check: Callable[[], Awaitable[object]]
+) -> None:
+    """From the request to the helper; also what came before the connection broke.
+
+    Now and then it is checked that there is still room: others write there, too.
+    """
     held = transfer.buffer()
+    next_check, taken = CHECK_EVERY, 0
     try:
         async for piece in request.stream():
+            taken += len(piece)
+            if taken > next_check:
+                next_check += CHECK_EVERY
+                await check()
             for at in range(0, len(piece), MOST_READ):
                 if len(held) > PIECE - MOST_READ:
                     await transfer.write(held)

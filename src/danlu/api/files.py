@@ -30,7 +30,7 @@ from danlu.api.file_models import (
 )
 from danlu.api.problems import error_responses
 from danlu.services.file_operations import Operation
-from danlu.services.files import BIN_DAYS, RootView
+from danlu.services.files import RootView
 
 router = APIRouter(prefix="/files", tags=["files"])
 PathAsked = Annotated[
@@ -45,7 +45,10 @@ _CHANGES = error_responses(400, 403, 409, 413)
 async def roots(our: Our, asks: Asks) -> Values:
     """Lists the volumes whose files the caller may open, with their size and free space."""
     views = await our.files.roots(asks)
-    return {"roots": [_root_view(view) for view in views], "bin_days": BIN_DAYS}
+    return {
+        "roots": [_root_view(view) for view in views],
+        "bin_days": round(our.files.bin_keeps / 86400),
+    }
 
 
 @router.get("/list", response_model=FileList, responses=error_responses(403, 409))
@@ -59,14 +62,17 @@ async def list_folder(
         str, Query(pattern=r"^-?(name|size|modified|kind)$", description="`-`: in reverse")
     ] = "name",
     hidden: Annotated[bool, Query(description="also names that begin with a dot")] = True,
+    whole: Annotated[bool, Query(description="wait until all names are read")] = False,
 ) -> Values:
     """Returns a page of a folder.
 
     A page of long names is shorter than asked for: go on at `next_offset`.
+    The first page of a very large folder comes from the names that were read within half a second
+    (`reading`); the others are read meanwhile, and later pages wait for them.
     Sorted by name, folders come first. A folder with more than 200,000 entries is always sorted by
     name.
     """
-    return await our.files.listing(asks, path, offset, limit, sort, hidden)
+    return await our.files.listing(asks, path, offset, limit, sort, hidden, whole)
 
 
 @router.get("/stat", response_model=FileEntry, responses=error_responses(403, 409))
@@ -215,7 +221,7 @@ def _root_view(view: RootView) -> Values:
         "free": view.free,
         "used": view.used,
         "used_at": view.used_at,
-        "quota": None,
+        "quota": view.quota,
         "bin": view.bin,
         **view.problem.values("problem"),
     }
@@ -234,10 +240,12 @@ def operation_view(operation: Operation) -> Values:
         "bytes_total": operation.bytes_total,
         "results": operation.results,
         "problems": [
-            {"path": path, **words.values("message")} for path, words in operation.problems
+            {"path": path, "status": fault.status, **fault.message.values("message")}
+            for path, fault in operation.problems
         ],
         "problem_count": operation.problem_count,
         "started_at": operation.started_at,
         "ended_at": operation.ended_at,
+        "status": operation.fault.status if operation.fault is not None else None,
         **operation.message.values("message"),
     }

@@ -100,12 +100,14 @@ SCHEDULING: dict[str, tuple[str, str]] = {
         "  danlu quota set user alice --gpus 8 --model A100=2\n"
         "  danlu quota set user '*' --gpus 4\n"
         "  danlu quota set group vision --gpus 16 --guaranteed 4\n"
+        "  danlu quota set user '*' --disk 500G\n"
         "Quotas in danlu.toml are changed there.",
         "某人或某组同时最多占用多少；超出的会排队并说明原因。立即生效。* 表示没有单独配额的所有人，"
         "0 表示完全不能用，none 表示取消某个上限：\n"
         "  danlu quota set user alice --gpus 8 --model A100=2\n"
         "  danlu quota set user '*' --gpus 4\n"
         "  danlu quota set group vision --gpus 16 --guaranteed 4\n"
+        "  danlu quota set user '*' --disk 500G\n"
         "danlu.toml 中的配额在那里修改。",
     ),
     "opt.queue.engine": (
@@ -159,6 +161,10 @@ SCHEDULING: dict[str, tuple[str, str]] = {
     "opt.quota.gpus": ("total GPUs", "总卡数"),
     "opt.quota.model": ("GPUs of a model (repeatable)", "某型号的卡数；可重复"),
     "opt.quota.cpus": ("total CPUs", "总 CPU 数"),
+    "opt.quota.disk": (
+        "what may be kept in the home of a user, or the folder of a group: 500G, or none",
+        "用户主目录（或组目录）可存放的大小，如 500G；none 表示不限",
+    ),
     "opt.quota.memory": ("total memory, such as 512G", "总内存，如 512G"),
     "opt.guaranteed": (
         "GPUs guaranteed to the group",

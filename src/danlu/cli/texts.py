@@ -653,6 +653,12 @@ def everything() -> dict[str, tuple[str, str]]:
     )
 
 
+def both(key: str, **params: object) -> dict[str, str]:
+    """A message in both languages, as the server's are."""
+    found = TEXTS.get(key) or everything()[key]
+    return {"message_en": found[EN].format(**params), "message_zh": found[ZH].format(**params)}
+
+
 def pick(source: Any, name: str) -> Any:
     """The server's text in the reader's language: `message` stands for message_en or message_zh."""
     suffix = "zh" if language() == ZH else "en"

@@ -68,6 +68,12 @@ DATA: dict[str, tuple[str, str]] = {
     "dataset.state_proposed": ("proposed by {by}", "{by} 提议"),
     "dataset.state_ready": ("ready", "可用"),
     "dataset.state_rejected": ("rejected", "已拒绝"),
+    "dataset.was_rejected": (
+        "{by} has rejected your proposal {name}: {reason}. Propose it again with what is to be "
+        "changed, or danlu dataset remove {name}",
+        "{by} 拒绝了你的提议 {name}：{reason}。可以修改后重新提议，或用 "
+        "danlu dataset remove {name} 撤回",
+    ),
     "dataset.sure": (
         "Remove the dataset {name} from the catalogue? Jobs that ask for it will no longer start; "
         "its files are kept.",

@@ -39,6 +39,18 @@ FILES: dict[str, tuple[str, str]] = {
         "{path} is a folder; add -r to include everything in it",
         "{path} 是目录；加上 -r 才包括其中的全部内容",
     ),
+    "files.left_other": (
+        "{path} was left out: it is neither a file, a folder nor a link",
+        "已略过 {path}：它不是文件、目录或链接",
+    ),
+    "files.left_unread": (
+        "{path} was left out: it cannot be read ({code})",
+        "已略过 {path}：无法读取（{code}）",
+    ),
+    "files.left_unsafe": (
+        "{path} was left out: it is a link that leads out of the folder",
+        "已略过 {path}：它是指向该目录之外的链接",
+    ),
     "files.kind": (
         "--kind {value}: choose file, folder, link or other",
         "--kind {value}：可选 file、folder、link 或 other",

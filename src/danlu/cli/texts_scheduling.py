@@ -100,6 +100,9 @@ SCHEDULING: dict[str, tuple[str, str]] = {
     "quota.head_cpus": ("CPUS", "CPU"),
     "quota.head_declared": ("FROM", "来源"),
     "quota.head_gpus": ("GPUS", "GPU"),
+    "quota.head_counted": ("MEASURED", "统计时间"),
+    "quota.head_disk": ("DISK QUOTA", "磁盘配额"),
+    "quota.head_disk_used": ("USED", "已用"),
     "quota.head_guaranteed": ("GUARANTEED", "保障"),
     "quota.head_memory": ("MEMORY", "内存"),
     "quota.head_models": ("BY MODEL", "按型号"),
@@ -113,6 +116,7 @@ SCHEDULING: dict[str, tuple[str, str]] = {
         "Nothing to set: give at least one limit, e.g. danlu quota set user alice --gpus 8",
         "没有要设置的内容：请至少给出一个上限，例如 danlu quota set user alice --gpus 8",
     ),
+    "quota.no_disk_limit": ("no limit", "不限"),
     "quota.none": ("No quotas: you are not limited", "没有配额：你不受限制"),
     "quota.warning": ("Warning: quota of {name}: {words}", "警告：{name} 的配额：{words}"),
     "quota.number": (

@@ -53,3 +53,11 @@ def remote_name(name: bytes) -> str:
 
     name = re.sub(rb"\\x([0-9a-fA-F]{2})", rb"\\x5cx\1", name)
     return name.decode("utf-8", "backslashreplace")
+
+
+def local_name(text: str) -> bytes:
+    """The bytes of a name that the server has written with `\\xHH`."""
+    import re
+
+    raw = text.encode()
+    return re.sub(rb"\\x([0-9a-fA-F]{2})", lambda found: bytes([int(found[1], 16)]), raw)

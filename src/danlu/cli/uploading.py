@@ -10,7 +10,8 @@ import tarfile
 from danlu.cli.table import printable
 from danlu.cli.transfers import Remembered, remote_name
 from danlu.sdk.errors import ApiError
-from danlu.sdk.uploads import Uploader
+from danlu.sdk.patience import persist
+from danlu.sdk.uploads import PATIENCE, Uploader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,9 +45,20 @@ class Uploading:
         full = str(memory.values["target"])
         if os.path.isdir(source):
             self._folder(os.fsencode(source), full)
+        elif self._is_same(source, full):
+            self.skipped += 1
         else:
             self._file(os.fsencode(source), full)
         memory.forget()
+
+    def _is_same(self, source: str, target: str) -> bool:
+        try:
+            entry = persist(lambda: self._client.files.stat(target), PATIENCE)
+        except ApiError as error:
+            if error.status == 404:
+                return False
+            raise
+        return is_same(os.stat(source), entry)
 
     # -- one file -----------------------------------------------------------------------------
 
@@ -125,8 +137,7 @@ class Uploading:
             return False
         if stat.S_ISLNK(found.st_mode):
             return entry["kind"] == "link"
-        same = entry["size"] == found.st_size and int(entry["modified_at"]) == int(found.st_mtime)
-        return entry["kind"] == "file" and same
+        return is_same(found, entry)
 
     def _send(self, bundle: _Bundle, target: str) -> _Bundle:
         fd, length = bundle.finish()
@@ -153,6 +164,12 @@ class Uploading:
             told = {"message_en": done["message_en"], "message_zh": done["message_zh"]}
             self.problems.append(told)
         return _Bundle()
+
+
+def is_same(found: os.stat_result, entry: model.FileEntry) -> bool:
+    """By size and time, as rsync does."""
+    same = entry["size"] == found.st_size and int(entry["modified_at"]) == int(found.st_mtime)
+    return entry["kind"] == "file" and same
 
 
 class _Bundle:

@@ -68,6 +68,7 @@ class Controller:
         self.bundle_care = BundleCare(context)
         self.disk_levels = DiskLevels(context)
         self.disk_uses = DiskUses(context, self.disk_levels)
+        self.disk_levels.uses = self.disk_uses.of_disks
         self.disk_cleaning = DiskCleaning(context, self.disk_levels, self.bundle_care)
         self.defaults = context.settings.defaults
         self.watches = [

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from danlu.control.context import Context, log, now
 from danlu.control.settings import DiskSettings
 from danlu.engines.api import Space, Storage
+from danlu.spec.units import format_size
 from danlu.store import audit
 from danlu.store.errors import StoreError
+from danlu.store.rows import SizeRow
 
 EVERY = 60.0  # seconds
 _REMEMBERED = 360  # looks: six hours
 _FEWEST = 10
+_LARGEST = 5  # users of a disk that an alert names
 _FAR = 90 * 86400.0  # seconds; nobody plans for later
 LEVELS = ("ok", "warning", "high", "critical")
 
@@ -58,6 +62,7 @@ class DiskLevels:
         self._context = context
         self._known: dict[str, DiskState] = {}
         self.unseen: list[DiskPlace] = []  # do not answer
+        self.uses: Callable[[], Awaitable[dict[str, list[SizeRow]]]] = _unknown
 
     @property
     def disks(self) -> list[DiskState]:
@@ -131,14 +136,29 @@ class DiskLevels:
     async def _alert(self, disk: DiskState) -> None:
         """In the log of the server, and where admins look: the audit log."""
         name = ", ".join(place.path for place in disk.places[:3])
-        log.warning("the disk of %s is %g %% full", name, disk.used_percent)
-        data = {"percent": disk.used_percent, "free": disk.space.free, "level": disk.level}
+        try:
+            found = (await self.uses()).get(disk.id, [])
+        except StoreError:
+            found = []
+        largest = [f"{use.kind} {use.name} {format_size(use.bytes)}" for use in found[:_LARGEST]]
+        shown = ", ".join(largest) or "-"
+        log.warning("the disk of %s is %g %% full; most: %s", name, disk.used_percent, shown)
+        data = {
+            "percent": disk.used_percent,
+            "free": disk.space.free,
+            "level": disk.level,
+            "largest": shown,
+        }
         try:
             await self._context.store.write(
                 lambda tx: audit.append(tx, time.time(), "danlu", "disk.filling", name, data, "")
             )
         except StoreError as trouble:
             log.warning("cannot note that a disk fills up: %s", trouble)
+
+
+async def _unknown() -> dict[str, list[SizeRow]]:
+    return {}
 
 
 def level_of(disk: DiskState, settings: DiskSettings) -> str:

@@ -55,6 +55,7 @@ class DiskSettings:
     clean_to: float = 75.0  # down to this
     every: float = 3600.0  # seconds between two looks at what can be cleaned
     images: float = 14 * 86400.0  # seconds an image is kept after its last use
+    bins: float = 30 * 86400.0  # seconds the bins keep what was deleted
     logs: float = 0.0  # seconds a log is kept after its job ended; 0: for good
     count_every: float = 86400.0  # seconds between two counts of what homes hold
 

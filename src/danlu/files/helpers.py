@@ -57,9 +57,15 @@ class RootAt:
     path: str
     volume: str
     read_only: bool
+    prefix: str = ""  # a folder beneath it, which the helper takes for the root
 
     def values(self) -> dict[str, Any]:
-        return {"path": self.path, "volume": self.volume, "read_only": self.read_only}
+        return {
+            "path": self.path,
+            "volume": self.volume,
+            "read_only": self.read_only,
+            "prefix": self.prefix,
+        }
 
 
 class Call:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from danlu.sdk.calls import BASE, as_json
-from danlu.sdk.data import bundle_path, dataset_path
+from danlu.sdk.data import bundle_path, dataset_path, disk_quota_path
 from danlu.sdk.fastjson import dumps
 from danlu.sdk.wire import segment
 
@@ -143,6 +143,29 @@ class AsyncData:
         """Removes what can be had again: unused images, old logs. For admins."""
         order = {"dry_run": dry_run, "rules": rules or []}
         answer: model.Cleaning = await self._do("POST", "/disks/clean", order)
+        return answer
+
+    async def disk_quotas(self) -> list[model.FolderQuotaView]:
+        """How much you and your groups may keep in your folders; an admin sees all."""
+        answer: list[model.FolderQuotaView] = (await self._do("GET", "/disks/quotas"))["quotas"]
+        return answer
+
+    async def set_disk_quota(
+        self, of: str, name: str, size: str | int | None
+    ) -> list[model.FolderQuotaView]:
+        """`of`: user or group; `name`: `*` is everyone else; `size`: such as 500G, None: no limit.
+        For admins.
+        """
+        path = disk_quota_path(of, name)
+        answer: list[model.FolderQuotaView] = (await self._do("PUT", path, {"size": size}))[
+            "quotas"
+        ]
+        return answer
+
+    async def remove_disk_quota(self, of: str, name: str) -> list[model.FolderQuotaView]:
+        """What everyone else may keep applies again."""
+        path = disk_quota_path(of, name)
+        answer: list[model.FolderQuotaView] = (await self._do("DELETE", path))["quotas"]
         return answer
 
     async def _do(self, method: str, path: str, values: Any = None, repeatable: bool = True) -> Any:

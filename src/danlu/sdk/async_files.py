@@ -35,14 +35,19 @@ class AsyncFiles:
         limit: int = 200,
         sort: str = "name",
         hidden: bool = True,
+        whole: bool = True,
     ) -> model.FileList:
-        """One page of a folder. `sort`: name, size, modified or kind; with `-` in reverse."""
+        """One page of a folder. `sort`: name, size, modified or kind; with `-` in reverse.
+
+        Without `whole`, the first page of a very large folder comes before all names are read.
+        """
         query = {
             "path": path_of(path),
             "offset": offset,
             "limit": limit,
             "sort": sort,
             "hidden": hidden,
+            "whole": whole,
         }
         answer: model.FileList = await self._do("GET", target("/list", query))
         return answer

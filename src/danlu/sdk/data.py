@@ -153,6 +153,27 @@ class Data:
         answer: model.Cleaning = self._do("POST", "/disks/clean", order)
         return answer
 
+    def disk_quotas(self) -> list[model.FolderQuotaView]:
+        """How much you and your groups may keep in your folders; an admin sees all."""
+        answer: list[model.FolderQuotaView] = self._do("GET", "/disks/quotas")["quotas"]
+        return answer
+
+    def set_disk_quota(
+        self, of: str, name: str, size: str | int | None
+    ) -> list[model.FolderQuotaView]:
+        """`of`: user or group; `name`: `*` is everyone else; `size`: such as 500G, None: no limit.
+        For admins.
+        """
+        path = disk_quota_path(of, name)
+        answer: list[model.FolderQuotaView] = self._do("PUT", path, {"size": size})["quotas"]
+        return answer
+
+    def remove_disk_quota(self, of: str, name: str) -> list[model.FolderQuotaView]:
+        """What everyone else may keep applies again."""
+        path = disk_quota_path(of, name)
+        answer: list[model.FolderQuotaView] = self._do("DELETE", path)["quotas"]
+        return answer
+
     def _do(self, method: str, path: str, values: Any = None, repeatable: bool = True) -> Any:
         body = None if values is None else dumps(values).encode()
         return as_json(self._calls._ask(method, f"{BASE}{path}", body, repeatable=repeatable))
@@ -160,6 +181,10 @@ class Data:
 
 def bundle_path(id: str) -> str:
     return f"/bundles/{segment(id)}"
+
+
+def disk_quota_path(of: str, name: str) -> str:
+    return f"/disks/quotas/{segment(of)}/{segment(name)}"
 
 
 def dataset_path(name: str) -> str:

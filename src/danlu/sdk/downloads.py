@@ -57,7 +57,9 @@ class Download:
     def _once(self) -> Iterator[bytes]:
         headers = {}
         if self.at:
-            headers = {"Range": f"bytes={self.at}-", "If-Range": self.etag}
+            headers = {"Range": f"bytes={self.at}-"}
+            if self.etag:
+                headers["If-Range"] = self.etag
         link = self._wire.connect()
         parser = Parser("GET")
         refusal = b""
@@ -126,6 +128,9 @@ def download(
         else:
             raise Lost(wire.address.text, "the file keeps changing while it is downloaded")
         os.replace(draft, local)
+    except BaseException:
+        os.unlink(draft)
+        raise
     finally:
         os.close(out)
     return transfer.at

@@ -327,6 +327,7 @@ class FileList(TypedDict, total=False):
     next_offset: int | None
     total: int
     complete: bool
+    reading: bool
     sort: str
     read_only: bool
 
@@ -348,6 +349,7 @@ class FileOperation(TypedDict, total=False):
     problem_count: int
     started_at: float
     ended_at: float | None
+    status: int | None
     message_en: str
     message_zh: str
 
@@ -372,6 +374,7 @@ class FilePreview(TypedDict, total=False):
 
 class FileProblem(TypedDict, total=False):
     path: str
+    status: int
     message_en: str
     message_zh: str
 
@@ -408,6 +411,20 @@ class FileUsage(TypedDict, total=False):
     complete: bool
     measured_at: float | None
     operation: str | None
+
+
+class FolderQuotaList(TypedDict, total=False):
+    quotas: list[FolderQuotaView]
+
+
+class FolderQuotaView(TypedDict, total=False):
+    """How much may be in a home, or in the folder of a group."""
+
+    of: str
+    name: str
+    size: int | None
+    used: int | None
+    counted_at: float | None
 
 
 class Goodbye(TypedDict, total=False):

@@ -150,6 +150,9 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         self._unused = 0
         self._arrived += len(body)
+        if not self.cycle.body and not self.cycle.response_complete:
+            # Handed on as it is: uvicorn would copy it into its buffer, and out of it again.
+            self.cycle.body, body = body, b""  # type: ignore[assignment]
         super().on_body(body)
 
     def on_message_complete(self) -> None:

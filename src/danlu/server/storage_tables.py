@@ -61,7 +61,7 @@ class StorageTables(Values):
             else:
                 found[name] = max(
                     self._parsed(key, value, parse_duration),
-                    _SHORTEST if name in ("every", "count_every") else 0.0,
+                    _SHORTEST if name in ("every", "count_every", "bins") else 0.0,
                 )
         made = DiskSettings(**found)
         self._rising("disks", made, ("warning", "high", "critical"))

@@ -83,6 +83,18 @@ class DatasetCatalogue:
     async def add(self, asks: Asker, name: str, words: Words) -> Found:
         admin = asks.who.admin
         at = now()
+        before = self._context.datasets.get(name)
+        mine = before is not None and before.state != "ready" and before.proposed_by == asks.name
+        if before is not None and mine:
+            # Proposed again, perhaps after it was rejected: what is not said anew stays.
+            words = Words(
+                **{
+                    each.name: getattr(words, each.name)
+                    if getattr(words, each.name) is not None
+                    else getattr(before, each.name)
+                    for each in fields(Words)
+                }
+            )
         row = DatasetRow(
             name=name,
             volume=words.volume or "gdata",
@@ -103,8 +115,6 @@ class DatasetCatalogue:
             reason="",
         )
         await self._check(asks, row)
-        before = self._context.datasets.get(name)
-        mine = before is not None and before.state != "ready" and before.proposed_by == asks.name
         if before is not None and not mine:
             raise Clash(
                 "dataset_exists",

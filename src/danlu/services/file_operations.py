@@ -33,11 +33,12 @@ class Operation:
     files_total: int | None = None
     bytes_total: int | None = None
     results: list[str] = field(default_factory=list)
-    problems: list[tuple[str, Text]] = field(default_factory=list)
+    problems: list[tuple[str, FileFault]] = field(default_factory=list)
     problem_count: int = 0
     started_at: float = field(default_factory=time.time)
     ended_at: float | None = None
     message: Text = EMPTY
+    fault: FileFault | None = None
     usage: dict[str, Any] | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     work: asyncio.Task[None] | None = None
@@ -129,7 +130,7 @@ async def _follow(operation: Operation, call: Call, done: Done | None) -> None:
 
 
 def _fail(operation: Operation, error: FileFault) -> None:
-    operation.state, operation.message = "failed", error.message
+    operation.state, operation.message, operation.fault = "failed", error.message, error
 
 
 def _take(operation: Operation, values: dict[str, Any]) -> bool:
@@ -150,11 +151,11 @@ def _take(operation: Operation, values: dict[str, Any]) -> bool:
         operation.bytes_done = int(operation.usage["size"])
     operation.results = [str(each) for each in values.get("results", ())][:1000]
     problems = [each for each in values.get("problems", ()) if isinstance(each, dict)][:100]
-    operation.problems = [(str(each.get("path", "")), fault(each).message) for each in problems]
+    operation.problems = [(str(each.get("path", "")), fault(each)) for each in problems]
     operation.problem_count = int(values.get("problem_count") or 0)
     operation.state = "done"
     if problems and not operation.results and operation.problem_count >= len(operation.paths):
-        operation.state, operation.message = "failed", operation.problems[0][1]
+        _fail(operation, operation.problems[0][1])
     return True
 
 

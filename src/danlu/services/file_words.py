@@ -15,6 +15,21 @@ _SHOWN = 300  # characters of a path in a message
 
 _WORDS: dict[str, tuple[int, Text]] = {
     "not_found": (404, Text("There is no {path}", "没有 {path}")),
+    "no_volume": (
+        404,
+        Text(
+            "There is no {path} here. What you may open begins with one of: {detail} (danlu ls / "
+            "shows them)",
+            "这里没有 {path}。你可以打开的目录：{detail}（danlu ls / 可列出）",
+        ),
+    ),
+    "no_parent": (
+        404,
+        Text(
+            "There is no folder {path}; danlu mkdir -p makes it as well",
+            "没有目录 {path}；danlu mkdir -p 会一并创建",
+        ),
+    ),
     "no_permission": (
         403,
         Text(
@@ -58,6 +73,26 @@ _WORDS: dict[str, tuple[int, Text]] = {
             "There is not enough space for {path}; delete something (danlu du shows what is large) "
             "and try again",
             "{path} 所在位置空间不足；请清理后重试（danlu du 可查看占用）",
+        ),
+    ),
+    "over_quota": (
+        413,
+        Text(
+            "There is no room for {path} in the quota ({detail}). Delete something (danlu du shows "
+            "what is large; what is in the bin counts, too: danlu bin empty), or ask an admin for "
+            "more",
+            "{path} 超出配额（{detail}）。请清理后重试（danlu du 可查看占用；回收站里的内容也计入，"
+            "可用 danlu bin empty 清空），或请管理员调高配额",
+        ),
+    ),
+    "home_full": (
+        409,
+        Text(
+            "Your folder is over its quota ({detail}), so no new job is started; running jobs and "
+            "environments continue. Delete something (danlu du, danlu bin empty), or ask an admin "
+            "for more",
+            "你的目录已超出配额（{detail}），因此不再启动新任务；运行中的任务和环境不受影响。"
+            "请清理（danlu du、danlu bin empty），或请管理员调高配额",
         ),
     ),
     "read_only_volume": (

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,19 +19,24 @@ from danlu.access.errors import AccessError, Unfit
 from danlu.access.identities import Identities, Person, Uids, umask_of
 from danlu.access.principal import Asker, Principal
 from danlu.engines.api import Identity, Refused
+from danlu.files.datasets import Datasets
 from danlu.files.folders import Folders
-from danlu.files.helper.bins import DAYS
-from danlu.files.helpers import PATIENCE, Away, Call, Helpers, RootAt
-from danlu.files.volumes import HOME, Volume, Volumes, below
+from danlu.files.helper.bins import KEEPS as BIN_KEEPS
+from danlu.files.helpers import PATIENCE, Away, Call, Helpers
+from danlu.files.volumes import HOME, Volume, Volumes
 from danlu.services.file_calls import SLOW, Transfer, answer_of
-from danlu.services.file_operations import Operation, Operations
+from danlu.services.file_operations import Done, Operation, Operations
+from danlu.services.file_places import Places, folder_entry, listed, merged, root_of
 from danlu.services.file_words import FileFault, root_fault
+from danlu.services.folder_quotas import FolderQuotas, Key, holder
 from danlu.spec.text import EMPTY, Text
+from danlu.spec.units import format_size
 
 Values = dict[str, Any]
-BIN_DAYS = DAYS
 AT_ONCE = 2.0  # seconds a request waits for the end of what it began
 MEASURE_AGAIN = 6 * 3600.0
+MEASURED_FOR = 20.0  # seconds for which a measurement may refuse something
+MEASURING = 10.0  # seconds an upload waits for a measurement
 HOURS = 2 * 3600.0
 
 
@@ -39,6 +45,7 @@ class RootView:
     volume: Volume
     total: int | None = None
     free: int | None = None
+    quota: int | None = None
     used: int | None = None
     used_at: float | None = None
     bin: bool = False
@@ -62,8 +69,15 @@ class Files:
         uids: Uids | None,
         keep_free: int | None = None,
         helpers: Helpers | None = None,
+        quotas: FolderQuotas | None = None,
+        datasets: Datasets | None = None,
+        bin_keeps: float = BIN_KEEPS,
     ) -> None:
-        """`keep_free`: bytes that uploads leave on a disk; None: the usual."""
+        """`keep_free`: bytes that uploads leave on a disk; None: the usual. `bin_keeps`: seconds
+        after which the bin forgets a file.
+        """
+        self._places = Places(volumes, datasets)
+        self.bin_keeps = bin_keeps
         self._identities = identities
         self._volumes = volumes
         self._folders = folders
@@ -74,6 +88,9 @@ class Files:
         self._measured: dict[tuple[str, str], Measured] = {}
         self._prepared: set[tuple[object, ...]] = set()
         self._written: dict[str, list[tuple[float, int]]] = {}
+        self._quotas = quotas
+        self._freed: dict[str, float] = {}  # when somebody last deleted something
+        self._reserved: Counter[Key] = Counter()  # by uploads on their way
 
     async def close(self) -> None:
         await self.operations.close()
@@ -108,24 +125,18 @@ class Files:
     def _identity(self, person: Person) -> Identity:
         return person.identity(None, umask_of(self._uids, person))
 
+    async def place_of(self, asks: Asker, path: str) -> str:
+        """One name for one thing, by whichever path it is named; not to be shown."""
+        person = await self._person(asks)
+        try:
+            volume, rest = self._volume_of(person, path)
+        except FileFault:
+            return f"{person.name}:{path}"
+        inside = filter(None, (volume.source, root_of(volume).prefix, rest))
+        return "/".join(inside)
+
     def _volume_of(self, person: Person, path: str) -> tuple[Volume, str]:
-        """The volume a path is in, and the rest of the path."""
-        if not path.startswith("/"):
-            raise Unfit(
-                "path",
-                Text(
-                    f"{path[:100]!r} must begin with /, such as /userhome/x",
-                    f"{path[:100]!r} 必须以 / 开头，例如 /userhome/x",
-                ),
-            )
-        if "\0" in path or ".." in path.split("/"):
-            raise FileFault("bad_name", path)
-        plain = "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
-        inside = [v for v in self._volumes.usable(person).values() if below(plain, v.target)]
-        if not inside:
-            raise FileFault("not_found", path)
-        volume = max(inside, key=lambda each: len(each.target))
-        return volume, plain[len(volume.target.rstrip("/")) :].strip("/")
+        return self._places.find(person, path)
 
     async def _ask(
         self, asks: Asker, op: str, named: dict[str, str | Sequence[str]], **values: Any
@@ -146,7 +157,7 @@ class Files:
         return await self._ask_of(person, roots, told)
 
     async def _ask_of(self, person: Person, roots: Sequence[Volume], told: Values) -> Call:
-        at = [_root(volume) for volume in roots]
+        at = [root_of(volume) for volume in roots]
         first = at[0].path if at else ""
         try:
             await self._make_folders(person)
@@ -165,7 +176,7 @@ class Files:
             if volume.config.declared == "built-in":
                 # One that does not answer would keep the whole server waiting below.
                 with contextlib.suppress(FileNotFoundError):
-                    os.close(await self.helpers.open_root(_root(volume)))
+                    os.close(await self.helpers.open_root(root_of(volume)))
         try:
             await self._folders.ready(person)
         except Refused as error:
@@ -223,23 +234,45 @@ class Files:
                 call.close()
         except FileFault as problem:
             return RootView(volume, problem=problem.message)
-        known = self._measured.get((person.name, volume.source))
-        used, used_at = None, None
-        if known is not None and known.values.get("measured_at"):
-            used_at = float(known.values["measured_at"])
-            used = int(known.values["size"]) + self._since(volume.source, used_at)
+        used, used_at = await self._used(person, volume)
+        free = int(values["free"])
+        quota = await self._limit(person, volume)
+        if quota is not None and used is not None:
+            free = max(0, min(free, quota - used))
         return RootView(
-            volume, int(values["total"]), int(values["free"]), used, used_at, bool(values["bin"])
+            volume, int(values["total"]), free, quota, used, used_at, bool(values["bin"])
         )
 
     async def listing(
-        self, asks: Asker, path: str, offset: int, limit: int, sort: str, hidden: bool
+        self,
+        asks: Asker,
+        path: str,
+        offset: int,
+        limit: int,
+        sort: str,
+        hidden: bool,
+        whole: bool = True,
     ) -> Values:
-        asked = {"offset": offset, "limit": limit, "sort": sort, "hidden": hidden}
-        return await self._answer(asks, "list", {"path": path}, SLOW, **asked)
+        asked = {"offset": offset, "limit": limit, "sort": sort, "hidden": hidden, "whole": whole}
+        more = self._places.beneath(await self._person(asks), path) if offset == 0 else []
+        try:
+            page = await self._answer(asks, "list", {"path": path}, SLOW, **asked)
+        except FileFault as fault:
+            if fault.code != "no_volume" or not more:
+                raise
+            return listed(path, more)
+        return merged(page, more) if more else page
 
     async def stat(self, asks: Asker, path: str) -> Values:
-        return _entry(await self._answer(asks, "stat", {"path": path}))
+        try:
+            return _entry(await self._answer(asks, "stat", {"path": path}))
+        except FileFault as fault:
+            leads = fault.code == "no_volume" and self._places.beneath(
+                await self._person(asks), path
+            )
+            if not leads:
+                raise
+            return folder_entry(path)
 
     async def preview(self, asks: Asker, path: str, offset: int, limit: int, tail: int) -> Values:
         asked = {"offset": offset, "limit": limit, "tail": tail}
@@ -265,13 +298,93 @@ class Files:
         values["keep_free"] = self._keep_free
         return await self._begin(asks, f"upload-{op}", {"path": path}, **values)
 
+    @contextlib.asynccontextmanager
+    async def reserving(self, asks: Asker, path: str, size: int) -> AsyncIterator[None]:
+        """Keeps room in the quota for what is about to come. Raises FileFault."""
+        key = await self.check_room(asks, path, size)
+        if key is None:
+            yield
+            return
+        self._reserved[key] += size
+        try:
+            yield
+        finally:
+            self._reserved[key] -= size
+            if self._reserved[key] <= 0:
+                del self._reserved[key]
+
+    async def check_room(self, asks: Asker, path: str, size: int) -> Key | None:
+        """Whose quota it counts towards; None: nobody's. Raises FileFault if it does not fit."""
+        person = await self._person(asks)
+        volume, _ = self._volume_of(person, path)
+        left, detail = await self._left(asks, person, volume, size)
+        if left is None:
+            return None
+        if left < size:
+            raise FileFault("over_quota", path, detail)
+        return holder(volume, person.name)
+
+    async def check_home(self, asks: Asker) -> None:
+        """For new jobs. Raises FileFault if the caller's home is over its quota."""
+        if self._quotas is None or await self._quotas.limit(("user", asks.name)) is None:
+            return
+        person = await self._person(asks)
+        home = self._volumes.find(HOME, person)
+        if home is not None:
+            left, detail = await self._left(asks, person, home, 0)
+            if left is not None and left < 0:
+                raise FileFault("home_full", "", detail)
+
+    async def _limit(self, person: Person, volume: Volume) -> int | None:
+        key = holder(volume, person.name)
+        return None if self._quotas is None else await self._quotas.limit(key)
+
+    async def _used(self, person: Person, volume: Volume) -> tuple[int | None, float | None]:
+        """As last measured, with what has come since; and when that was."""
+        known = self._measured.get((person.name, volume.source))
+        at = known.values.get("measured_at") if known is not None else None
+        size = int(known.values["size"]) if known is not None and at else 0
+        key = holder(volume, person.name)
+        if self._quotas is not None and key is not None:
+            counted = await self._quotas.counted(key)
+            if counted is not None and counted.at > (at or 0):
+                size, at = counted.size, counted.at
+        return (None, None) if not at else (size + self._since(volume.source, at), float(at))
+
+    async def _left(
+        self, asks: Asker, person: Person, volume: Volume, wanted: int
+    ) -> tuple[int | None, str]:
+        """Bytes that the quota still takes (None: there is none), and what is known in short.
+
+        Before something is refused, it is measured again: much may have been deleted.
+        """
+        limit = await self._limit(person, volume)
+        if limit is None:
+            return None, ""
+        used, at = await self._used(person, volume)
+        reserved = self._reserved[holder(volume, person.name) or ("", "")]
+        since = max(time.time() - MEASURED_FOR, self._freed.get(asks.name, 0.0))
+        old = at is None or at < since
+        if old and (used is None or used + reserved + wanted > limit):
+            with contextlib.suppress(AccessError):
+                known = await self.usage(asks, volume.target, True)
+                if known["operation"] is not None:
+                    await self.operations.find(asks.name, known["operation"]).wait(MEASURING)
+            used, at = await self._used(person, volume)
+        # Not measured yet, and that takes long: nobody is refused for it.
+        used = used or 0
+        return limit - used - reserved, f"{format_size(used)} / {format_size(limit)}"
+
     async def unpack(self, asks: Asker, path: str, **values: Any) -> Operation:
         return await self._operate(asks, "unpack", {"path": path}, path, **values)
 
     async def wrote(self, asks: Asker, path: str, size: int) -> None:
         """Counts an upload at once: measuring again takes long."""
         volume, _ = self._volume_of(await self._person(asks), path)
-        lines = self._written.setdefault(volume.source, [])
+        self._count(volume.source, size)
+
+    def _count(self, source: str, size: int) -> None:
+        lines = self._written.setdefault(source, [])
         lines.append((time.time(), size))
         if len(lines) > 1000:
             lines[:2] = [(lines[1][0], lines[0][1] + lines[1][1])]
@@ -301,7 +414,13 @@ class Files:
         target = str(into if to is None else to)
         named: dict[str, str | Sequence[str]] = {"paths": paths}
         named["into" if to is None else "to"] = target
-        return await self._operate(asks, kind, named, target, conflict=conflict)
+        person = await self._person(asks)
+        volume, _ = self._volume_of(person, target)
+        left, detail = await self._left(asks, person, volume, 1 if kind == "copy" else 0)
+        if left is not None and left <= 0 and kind == "copy":
+            raise FileFault("over_quota", target, detail)
+        more = {} if left is None else {"room": max(0, left), "room_detail": detail}
+        return await self._operate(asks, kind, named, target, conflict=conflict, **more)
 
     async def delete(self, asks: Asker, paths: Sequence[str], forever: bool) -> Operation:
         return await self._operate(asks, "delete", {"paths": paths}, None, forever=forever)
@@ -318,14 +437,31 @@ class Files:
         with self.operations.room(asks.name):
             call = await self._ask(asks, op, named, **values)
             paths = list(named.get("paths", ()))
-            operation = self.operations.start(asks.name, op, paths, target, call)
+            done = await self._counts(asks, target)
+            operation = self.operations.start(asks.name, op, paths, target, call, done)
         await operation.wait(AT_ONCE)
         return operation
+
+    async def _counts(self, asks: Asker, target: str | None) -> Done:
+        """What an operation has written is counted at once, as an upload is; after a deletion,
+        what was measured before refuses nobody.
+        """
+        volume = None
+        if target is not None:
+            volume, _ = self._volume_of(await self._person(asks), target)
+
+        def done(operation: Operation) -> None:
+            if operation.kind in ("delete", "empty", "move"):
+                self._freed[asks.name] = time.time()
+            if volume is not None and operation.kind != "unpack" and operation.state == "done":
+                self._count(volume.source, operation.bytes_done)
+
+        return done
 
     # -- the bin ------------------------------------------------------------------------------
 
     async def bin(self, asks: Asker) -> Values:
-        call = await self._ask_bin(asks, "bin")
+        call = await self._ask_bin(asks, "bin", keep=self.bin_keeps)
         try:
             return await answer_of(call, SLOW)
         finally:
@@ -341,7 +477,8 @@ class Files:
         with self.operations.room(asks.name):
             call = await self._ask_bin(asks, kind, **values)
             paths = list(values.get("ids") or ())
-            operation = self.operations.start(asks.name, kind, paths, None, call)
+            done = await self._counts(asks, None)
+            operation = self.operations.start(asks.name, kind, paths, None, call, done)
         await operation.wait(AT_ONCE)
         return operation
 
@@ -358,7 +495,8 @@ class Files:
         """What was measured last; begins to measure if that is unknown or old."""
         person = await self._person(asks)
         volume, rest = self._volume_of(person, path)
-        key = (person.name, f"{volume.source}/{rest}".rstrip("/"))
+        inside = "/".join(filter(None, (root_of(volume).prefix, rest)))
+        key = (person.name, f"{volume.source}/{inside}".rstrip("/"))
         known = self._measured.get(key)
         running = known is not None and known.operation is not None and not known.operation.ended_at
         at = known.values.get("measured_at") if known is not None else None
@@ -368,9 +506,9 @@ class Files:
         operation = known.operation
         if operation is not None:
             await operation.wait(AT_ONCE)
-            if operation.state == "failed":
+            if operation.fault is not None:
                 self._measured.pop(key, None)
-                raise FileFault("failed", path, operation.message.en)
+                raise operation.fault
         going = operation is not None and operation.ended_at is None
         return {
             **known.values,
@@ -415,10 +553,6 @@ def _entry(values: Values) -> Values:
     if not isinstance(entry, dict):
         raise FileFault("interrupted")
     return entry
-
-
-def _root(volume: Volume) -> RootAt:
-    return RootAt(volume.source, volume.target, volume.name, volume.config.read_only)
 
 
 def _order(volume: Volume) -> tuple[int, str]:

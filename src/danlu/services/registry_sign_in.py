@@ -1,56 +1,35 @@
-"""Signing in to the registry: names and passwords, or tokens, become tokens of the registry.
-
-Docker and Podman ask for several within one push, and checking a password takes a fifth of a
-second: one that was right is remembered for minutes, as an HMAC with a key that is never stored.
-"""
+"""Signing in to the registry: names and passwords, or tokens, become tokens of the registry."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import hmac
-import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 
-from danlu.access import audit, rules
-from danlu.access.errors import AccessError, NotAllowed, WrongPassword
+from danlu.access import rules
+from danlu.access.errors import AccessError, NotAllowed
 from danlu.access.gate import Gate
-from danlu.access.principal import Asker, Principal
+from danlu.access.principal import Principal
 from danlu.access.sign_in import SignIn
 from danlu.registry.names import owner_of
 from danlu.registry.tokens import ACTIONS, PULL, PUSH, SECONDS, Claims, read_scopes, sign
+from danlu.services.basic_sign_in import BasicSignIn
 from danlu.spec.text import Text
 from danlu.store.store import Store
 
-REMEMBER_SECONDS = 300.0
 _MOST_REMEMBERED = 10_000
-_NOTE_EVERY = 3600.0
-_TOKEN = "dlu_"  # noqa: S105 - what tokens begin with
 MayPull = Callable[[Principal, str], Awaitable[bool]]
 Tell = Callable[[list[str]], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Remembered:
-    user_id: str
-    until: float
 
 
 class RegistrySignIn:
     """`tell`: is given the ids of people whose rights have changed."""
 
     def __init__(self, store: Store, gate: Gate, sign_in: SignIn, may_pull: MayPull) -> None:
-        self._store = store
         self._gate = gate
-        self._sign_in = sign_in
+        self._people = BasicSignIn(store, gate, sign_in, "registry.login")
         self._may_pull = may_pull
-        self._secret = secrets.token_bytes(32)
-        self._remembered: OrderedDict[bytes, _Remembered] = OrderedDict()
-        self._noted: dict[tuple[str, str], float] = {}
         self._rights: dict[str, Principal | None] = {}  # of those who hold tokens
         self._tasks: set[asyncio.Task[None]] = set()
         self.key = b""  # of the registry; empty: there is none
@@ -59,7 +38,7 @@ class RegistrySignIn:
 
     async def token(self, name: str, password: str, address: str, scopes: list[str]) -> str:
         """Raises AccessError."""
-        who = await self._who(name, password, address)
+        who = await self._people.who(name, password, address)
         if who.must_change:
             raise NotAllowed(
                 Text(
@@ -82,47 +61,6 @@ class RegistrySignIn:
         """For a job of this person, whose right was checked: good as a password, too."""
         access = {repository: frozenset({PULL})}
         return sign(self.key, Claims(name, user_id, time.time(), access), seconds)
-
-    # -- who it is ---------------------------------------------------------------------------
-
-    async def _who(self, name: str, password: str, address: str) -> Principal:
-        if password.startswith(_TOKEN):
-            who = await self._gate.who(password, address)
-            if who is None or who.name != name:
-                raise WrongPassword  # the gate counts and notes them
-            return who
-        key = self._digest(name, password)
-        known = self._remembered.get(key)
-        if known is not None and known.until > time.monotonic():
-            found = await self._gate.person(known.user_id)
-            if found is not None:
-                return found
-        user = await self._sign_in.check(name, password, address)
-        found = await self._gate.person(user.id)
-        if found is None:
-            raise WrongPassword
-        await self._note(name, address)
-        if user.must_change:
-            return replace(found, must_change=True)
-        self._remembered[key] = _Remembered(user.id, time.monotonic() + REMEMBER_SECONDS)
-        if len(self._remembered) > _MOST_REMEMBERED:
-            self._remembered.popitem(last=False)
-        return found
-
-    def _digest(self, name: str, password: str) -> bytes:
-        text = f"{name}\0{password}".encode("utf-8", "surrogatepass")
-        return hmac.new(self._secret, text, hashlib.sha256).digest()
-
-    async def _note(self, name: str, address: str) -> None:
-        """Once an hour: a client signs in anew for each push."""
-        now = time.monotonic()
-        if now - self._noted.get((name, address), -_NOTE_EVERY) < _NOTE_EVERY:
-            return
-        if len(self._noted) > _MOST_REMEMBERED:
-            self._noted.clear()
-        self._noted[name, address] = now
-        asker = Asker(Principal(name), address)
-        await self._store.write(lambda tx: audit.note(tx, asker, "registry.login", name))
 
     # -- what they may -----------------------------------------------------------------------
 
@@ -153,10 +91,7 @@ class RegistrySignIn:
     # -- changes -----------------------------------------------------------------------------
 
     def _changed(self, user_ids: set[str]) -> None:
-        """Passwords are checked anew; tokens end of those who may less, or more, than before."""
-        stale = [key for key, each in self._remembered.items() if each.user_id in user_ids]
-        for key in stale:
-            del self._remembered[key]
+        """Tokens end of those who may less, or more, than before."""
         holders = [each for each in user_ids if each in self._rights]
         if holders:
             task = asyncio.ensure_future(self._tell(holders))

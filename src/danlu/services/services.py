@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from danlu.access.accounts import Accounts
 from danlu.access.gate import Gate
-from danlu.access.principal import Principal
+from danlu.access.principal import Asker, Principal
 from danlu.access.ssh_keys import SshKeys
 from danlu.control.controller import Controller
 from danlu.control.feed import Feed
@@ -24,6 +24,7 @@ from danlu.control.submit import Submitter
 from danlu.files.home_keys import HomeKeys
 from danlu.services.cluster import Cluster
 from danlu.services.doors import Doors
+from danlu.services.folder_quotas import FolderQuotas
 from danlu.services.found import Found
 from danlu.services.jobs import Jobs
 from danlu.services.listing import Listing
@@ -43,9 +44,11 @@ if TYPE_CHECKING:
     from danlu.files.catalogue import Catalogue
     from danlu.services.audit import Audit
     from danlu.services.backup import Backup
+    from danlu.services.basic_sign_in import BasicSignIn
     from danlu.services.board import Board
     from danlu.services.bundles import Bundles
     from danlu.services.datasets import DatasetCatalogue
+    from danlu.services.dav_locks import DavLocks
     from danlu.services.disks import Disks
     from danlu.services.environments import Environments
     from danlu.services.export import Export, Networks
@@ -65,7 +68,7 @@ if TYPE_CHECKING:
     from danlu.services.usage import Usage
     from danlu.spec.text import Text
 
-DAY = 86_400.0
+SOON, DAY = 900.0, 86_400.0
 
 
 class Services:
@@ -99,7 +102,8 @@ class Services:
         self.ssh_keys = SshKeys(context.store)
         self.cluster = Cluster(controller, names)
         self.jobs = Jobs(controller, lookup, found, submitter, names)
-        self.submitting = Submitting(controller, submitter, names)
+        self.folder_quotas = FolderQuotas(context, controller.disk_uses.sizes)
+        self.submitting = Submitting(controller, submitter, names, self._check_home)
         self.listing = Listing(controller, found, names)
         self.logs = JobLogs(controller, found, Logs(context, lookup), gate)
         self.tasks = Tasks(controller, found, gate)
@@ -120,9 +124,10 @@ class Services:
 
     async def tend(self) -> None:
         """Once a day: bins, uploads that were given up, and the sizes of homes."""
+        await asyncio.sleep(SOON)  # a server that is often restarted cleans, too
         while True:
-            await asyncio.sleep(DAY)
             await self.files.tend()
+            await asyncio.sleep(DAY)
 
     async def close(self) -> None:
         loaded = vars(self)
@@ -253,9 +258,33 @@ class Services:
     def files(self) -> Files:
         from danlu.services.files import Files
 
-        context = self._context
-        people = (context.identities, context.volumes, context.folders)
-        return Files(*people, context.settings.uids, context.settings.limits.free)
+        context, settings = self._context, self._context.settings
+        return Files(
+            context.identities,
+            context.volumes,
+            context.folders,
+            settings.uids,
+            settings.limits.free,
+            quotas=self.folder_quotas,
+            datasets=context.datasets,
+            bin_keeps=settings.disks.bins,
+        )
+
+    async def _check_home(self, asks: Asker) -> None:
+        if await self.folder_quotas.limit(("user", asks.name)) is not None:
+            await self.files.check_home(asks)
+
+    @cached_property
+    def dav_sign_in(self) -> BasicSignIn:
+        from danlu.services.basic_sign_in import BasicSignIn
+
+        return BasicSignIn(self._context.store, self.gate, self.sign_in, "dav.login")
+
+    @cached_property
+    def dav_locks(self) -> DavLocks:
+        from danlu.services.dav_locks import DavLocks
+
+        return DavLocks()
 
     @cached_property
     def bundles(self) -> Bundles:

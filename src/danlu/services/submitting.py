@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -101,15 +101,24 @@ class Preview:
 
 
 class Submitting:
-    def __init__(self, controller: Controller, submitter: Submitter, names: Names) -> None:
+    def __init__(
+        self,
+        controller: Controller,
+        submitter: Submitter,
+        names: Names,
+        check_home: Callable[[Asker], Awaitable[None]],
+    ) -> None:
+        """`check_home`: raises if somebody keeps more than they may."""
         self._controller = controller
         self._context = controller.context
         self._submitter = submitter
         self._names = names
+        self._check_home = check_home
 
     async def submit(self, asks: Asker, file: File, gone: Gone = present) -> Queued:
         """Submits all jobs of the file or none. A job with an `id` can be sent again safely."""
         asked = await self._read(asks.who, file)
+        await self._check_home(asks)
         brought = self._brought(asks, asked.secrets)
         rows, new = await self._submitter.submit(asked.jobs, asks.who, asks.address, gone, brought)
         return Queued(rows, new, _values(asked.notes))

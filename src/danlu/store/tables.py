@@ -402,6 +402,16 @@ folder_sizes = Table(
     Column("counted_at", Double, nullable=False),
 )
 
+# How much people and groups may keep in their folders; no bytes: without a limit.
+folder_quotas = Table(
+    "folder_quotas",
+    metadata,
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("bytes", BigInteger),
+    Column("at", Double, nullable=False),
+)
+
 # Storage of their own that people asked for.
 storage_requests = Table(
     "storage_requests",

@@ -30,7 +30,8 @@ function page({ path, sort, hidden }: View, number: number) {
     queryFn: () => got(api.GET("/danlu/v1/files/list", { params: { query: { path, sort, hidden, offset: number * PAGE, limit: PAGE } } })),
     staleTime: 10_000,
     // What somebody else does there is seen soon, and only of the pages that are shown.
-    refetchInterval: 20_000,
+    // A very large folder is shown before it is read to its end.
+    refetchInterval: (query: { state: { data?: Schemas["FileList"] | undefined } }) => (query.state.data?.reading === true ? 1_000 : 20_000),
   };
 }
 

@@ -118,7 +118,7 @@ export function Browser({ path, file }: { path: string; file?: Entry }) {
             </>
           ) : (
             <>
-              {folder.latest?.complete === false && <p className="file-note">{words.partly(words.number(total))}</p>}
+              {folder.latest?.complete === false && <p className="file-note" role="status">{(folder.latest.reading ? words.reading : words.partly)(words.number(total))}</p>}
               {folder.latest !== undefined && folder.latest.sort !== view.sort && <p className="file-note">{words.byName}</p>}
               <Grid
                 key={view.sort + view.hidden}

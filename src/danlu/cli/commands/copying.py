@@ -62,7 +62,11 @@ def _upload_all(session: Session, args: Args, sources: list[str], last: str) -> 
 
 
 def _download_all(session: Session, args: Args, sources: list[str], last: str) -> int:
+    from functools import partial
+
     from danlu.cli.downloading import Downloading
+    from danlu.sdk.downloads import PATIENCE
+    from danlu.sdk.patience import persist
 
     progress = Progress(args.flag("quiet") or session.json)
     work = Downloading(session.client, progress, args.flag("no-clobber"))
@@ -70,14 +74,18 @@ def _download_all(session: Session, args: Args, sources: list[str], last: str) -
         raise Failure("files.need_folder", codes.USAGE, path=printable(last))
     for source in sources:
         path = path_of(source)
-        if is_folder(session, path):
+        entry = persist(partial(session.client.files.stat, path), PATIENCE)
+        if "folder" in (entry["kind"], entry["target_kind"]):
             if not args.flag("recursive"):
                 raise Failure("files.is_folder", codes.USAGE, path=printable(path))
             work.copy_folder(path, last)
         else:
-            work.copy_file(path, last)
+            work.copy_file(path, last, entry)
     progress.end()
-    return _told(session, work.files, work.bytes, work.skipped, [])
+    if not session.json:
+        for note in work.notes[:100]:
+            complain(str(pick(note, "message")))
+    return _told(session, work.files, work.bytes, work.skipped, work.problems)
 
 
 def _told(

@@ -136,9 +136,15 @@ def _list(session: Session) -> int:
     ]
     heads = ("name", "state", "size", "files", "keeper", "licence", "copies", "title")
     write_table([t(f"dataset.head_{head}") for head in heads], rows)
-    waiting = sum(each["state"] == "proposed" for each in found)
-    if waiting and session.client.whoami()["role"] == "admin":
+    decided = [each for each in found if each["state"] != "ready"]
+    me = session.client.whoami() if decided else None
+    waiting = sum(each["state"] == "proposed" for each in decided)
+    if waiting and me is not None and me["role"] == "admin":
         complain(t("dataset.proposals", count=waiting))
+    for each in decided:
+        if me is not None and each["state"] == "rejected" and each["proposed_by"] == me["user"]:
+            told = {"name": each["name"], "by": each["decided_by"], "reason": each["reason"] or "-"}
+            complain(t("dataset.was_rejected", **told))
     return codes.OK
 
 

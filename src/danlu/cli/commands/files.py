@@ -7,7 +7,7 @@ import time
 
 from danlu.cli import codes
 from danlu.cli.asking import make_sure
-from danlu.cli.failure import Failure, complain
+from danlu.cli.failure import Failure, complain, exit_code
 from danlu.cli.formats import clock, size
 from danlu.cli.options import UsageError, misused
 from danlu.cli.table import printable, write_table
@@ -59,6 +59,7 @@ def _listed(session: Session, args: Args, word: str) -> model.FileList:
             "next_offset": None,
             "total": 1,
             "complete": True,
+            "reading": False,
             "sort": sort,
             "read_only": False,
         }
@@ -106,7 +107,7 @@ def _volumes(session: Session) -> int:
         [
             root["path"],
             t("files.read_only") if root["read_only"] else t("files.writable"),
-            size(root["used"]) if root["used"] is not None else "-",
+            _used(root),
             size(root["free"]) if root["free"] is not None else "-",
             str(pick(root, "problem") or root["note"] or root["tier"]),
         ]
@@ -115,6 +116,11 @@ def _volumes(session: Session) -> int:
     heads = ("path", "access", "used", "free", "note")
     write_table([t(f"files.head_{head}") for head in heads], rows, "  >>")
     return codes.OK
+
+
+def _used(root: model.FileRoot) -> str:
+    used = size(root["used"]) if root["used"] is not None else "-"
+    return used if root["quota"] is None else f"{used} / {size(root['quota'])}"
 
 
 def mkdir(session: Session, args: Args) -> int:
@@ -174,8 +180,10 @@ def ended(session: Session, operation: model.FileOperation, quiet: bool = False)
         left = operation["problem_count"] - len(operation["problems"])
         if left > 0:
             complain(t("files.more_problems", count=left))
-    bad = operation["state"] != "done" or operation["problem_count"]
-    return codes.TROUBLE if bad else codes.OK
+    if operation["state"] == "done" and not operation["problem_count"]:
+        return codes.OK
+    status = operation["problems"][0]["status"] if operation["problems"] else operation["status"]
+    return exit_code(status or 500)
 
 
 def rm(session: Session, args: Args) -> int:

@@ -6,10 +6,11 @@ import sys
 
 from danlu.cli import codes
 from danlu.cli.asking import make_sure
-from danlu.cli.formats import duration, number, size
+from danlu.cli.formats import clock, duration, number, size
 from danlu.cli.options import UsageError, misused
 from danlu.cli.table import write_table
 from danlu.cli.texts import pick, t
+from danlu.sdk.errors import ApiError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,28 +139,70 @@ def quota(session: Session, args: Args) -> int:
         raise misused(args)
     if words and words[0] not in ("user", "group"):
         raise UsageError("quota.whose", "quota", word=words[0])
-    scheduling = session.client.scheduling
-    if verb == "list":
-        found = scheduling.quotas()
-    elif verb == "set":
+    scheduling, data = session.client.scheduling, session.client.data
+    if verb == "set":
         limits = _limits(args)
-        if not limits:
+        disk = args.get("disk")
+        if not limits and disk is None:
             raise UsageError("quota.no_limit", "quota")
-        found = scheduling.set_quota(words[0], words[1], **limits)
-    else:
-        found = scheduling.remove_quota(words[0], words[1])
+        if disk is not None:
+            data.set_disk_quota(words[0], words[1], None if disk == _NONE else disk)
+        if limits:
+            scheduling.set_quota(words[0], words[1], **limits)
+    elif verb == "remove":
+        _remove(session, words[0], words[1])
+    found, disks = scheduling.quotas(), data.disk_quotas()
     if session.json:
-        return session.print_json({"quotas": found})
-    if not found:
+        return session.print_json({"quotas": found, "disk_quotas": disks})
+    if not found and not disks:
         sys.stdout.write(t("quota.none") + "\n")
-        return codes.OK
+    if found:
+        _write_quotas(found)
+    if disks:
+        sys.stdout.write("\n" if found else "")
+        _write_disk_quotas(disks)
+    return codes.OK
+
+
+def _remove(session: Session, of: str, name: str) -> None:
+    """Both kinds; it is an error only if there was neither."""
+    missing = []
+    for remove in (
+        session.client.scheduling.remove_quota,
+        session.client.data.remove_disk_quota,
+    ):
+        try:
+            remove(of, name)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            missing.append(error)
+    if len(missing) == 2:
+        raise missing[0]
+
+
+def _write_disk_quotas(found: list[model.FolderQuotaView]) -> None:
+    rows = [
+        [
+            t(f"quota.{each['of']}"),
+            t("quota.everybody") if each["name"] == "*" else each["name"],
+            "-" if each["used"] is None else size(each["used"]),
+            t("quota.no_disk_limit") if each["size"] is None else size(each["size"]),
+            "-" if each["counted_at"] is None else clock(each["counted_at"]),
+        ]
+        for each in found
+    ]
+    heads = ("of", "name", "disk_used", "disk", "counted")
+    write_table([t(f"quota.head_{head}") for head in heads], rows, "  >>")
+
+
+def _write_quotas(found: list[model.QuotaView]) -> None:
     heads = ["of", "name", "gpus", "models", "cpus", "memory", "guaranteed", "declared"]
     write_table([t(f"quota.head_{head}") for head in heads], [_quota_row(each) for each in found])
     for each in found:
         for warning in each["warnings"]:
             told = t("quota.warning", name=each["name"], words=pick(warning, ""))
             sys.stderr.write(told + "\n")
-    return codes.OK
 
 
 def _limits(args: Args) -> dict[str, Any]:

@@ -44,6 +44,7 @@ COMMANDS = (
             Option("cpus", "N", "c"),
             Option("memory", "SIZE", "m"),
             Option("guaranteed", "N"),
+            Option("disk", "SIZE"),
         ),
         "[list] | set user|group NAME | remove user|group NAME",
         0,

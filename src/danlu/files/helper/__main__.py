@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import stat
 import sys
 import threading
 from collections.abc import Callable
@@ -23,9 +24,10 @@ from danlu.files.helper import (
     uploads,
     wire,
 )
-from danlu.files.helper.beneath import Root
+from danlu.files.helper.beneath import Root, locate
 from danlu.files.helper.entries import entry_at, room
 from danlu.files.helper.faults import Cancelled, Fault, fault_of
+from danlu.files.helper.names import split
 from danlu.files.helper.request import Request
 
 MOST_ROOTS = 200
@@ -81,13 +83,24 @@ def serve(control: socket.socket) -> None:
 
 def _handle(fds: list[int], busy: threading.BoundedSemaphore) -> None:
     sock = socket.socket(fileno=fds[0])
+    roots = fds[1:]
     try:
         with sock:
-            _answer(sock, fds[1:])
+            _answer(sock, roots)
     finally:
-        for fd in fds[1:]:
+        for fd in roots:
             os.close(fd)
         busy.release()
+
+
+def _inner(root: int, prefix: str, path: str) -> int:
+    """A folder beneath a root in its place: found as the user, through no link that leads out."""
+    fd = locate(root, split(prefix))
+    if not stat.S_ISDIR(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise Fault("not_a_folder", path)
+    os.close(root)
+    return fd
 
 
 def _answer(sock: socket.socket, roots: list[int]) -> None:
@@ -95,6 +108,11 @@ def _answer(sock: socket.socket, roots: list[int]) -> None:
     try:
         values = wire.receive(sock)
         told = values["roots"]
+        if len(told) != len(roots):
+            raise wire.Ended
+        for index, each in enumerate(told):
+            if each["prefix"]:
+                roots[index] = _inner(roots[index], each["prefix"], each["path"])
         request = Request(
             sock,
             values,

@@ -24,7 +24,7 @@ from danlu.files.helper.request import Request
 from danlu.files.helper.rights import me
 from danlu.files.helper.trees import remove
 
-DAYS = 30
+KEEPS = 30 * 86400.0  # seconds
 MOST_SHOWN = 10_000
 THING, INFO = b"thing", b"info"
 _LONGEST_INFO = 64 << 10
@@ -122,21 +122,22 @@ def list_bin(request: Request) -> None:
     items: list[dict[str, Any]] = []
     for root in request.roots:
         with contextlib.suppress(*NONE_THERE), open_bin(root, False) as own:
-            _expire(own, request)
-            items += _items(own, root)
+            keep = float(request.values.get("keep") or KEEPS)
+            _expire(own, request, keep)
+            items += _items(own, root, keep)
     items.sort(key=lambda item: -float(item["deleted_at"]))
     request.answer(items=items[:MOST_SHOWN], complete=len(items) <= MOST_SHOWN)
 
 
-def _items(own: int, root: Root) -> list[dict[str, Any]]:
+def _items(own: int, root: Root, keep: float) -> list[dict[str, Any]]:
     found = []
     for name in sorted(os.listdir(own), reverse=True)[: MOST_SHOWN + 1]:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            found.append(_item(own, name, root))
+            found.append(_item(own, name, root, keep))
     return found
 
 
-def _item(own: int, name: str, root: Root) -> dict[str, Any]:
+def _item(own: int, name: str, root: Root, keep: float) -> dict[str, Any]:
     fd = os.open(name, FOLDER, dir_fd=own)
     try:
         info = info_of(fd)
@@ -152,7 +153,7 @@ def _item(own: int, name: str, root: Root) -> dict[str, Any]:
         "kind": kind,
         "size": thing.st_size if kind == "file" else 0,
         "deleted_at": float(info["at"]),
-        "expires_at": float(info["at"]) + DAYS * 86400,
+        "expires_at": float(info["at"]) + keep,
     }
 
 
@@ -167,13 +168,13 @@ def info_of(fd: int) -> dict[str, Any]:
     return info
 
 
-def _expire(own: int, request: Request) -> None:
+def _expire(own: int, request: Request, keep: float) -> None:
     """What has been there for too long; the time of its info tells, without reading it."""
     for name in os.listdir(own):
         try:
             found = os.stat(f"{name}/info", dir_fd=own, follow_symlinks=False)
         except OSError:
             continue
-        if time.time() - found.st_mtime > DAYS * 86400:
+        if time.time() - found.st_mtime > keep:
             with contextlib.suppress(OSError):
                 remove(own, name.encode(), request)

@@ -41,8 +41,11 @@ def make_folder(request: Request) -> None:
         make_folders(where)
     else:
         _allowed(where)
-        with parent_of(where) as (folder, name), _about(where):
-            os.mkdir(name, 0o777, dir_fd=folder)
+        try:
+            with parent_of(where) as (folder, name), _about(where):
+                os.mkdir(name, 0o777, dir_fd=folder)
+        except FileNotFoundError:
+            raise Fault("no_parent", where.parent().shown) from None
     request.answer(entry=entry_at(where))
 
 
@@ -106,8 +109,12 @@ def _is_text(name: bytes) -> bool:
     return True
 
 
-def settle(source: int, name: bytes, target: Place, folder: int, conflict: str) -> Place:
-    """Renames something to its final name. `folder`: that of the target."""
+def settle(
+    source: int, name: bytes, target: Place, folder: int, conflict: str, keep: bool = False
+) -> Place:
+    """Renames something to its final name. `folder`: that of the target; `keep`: what is
+    overwritten goes to the bin.
+    """
     _allowed(target)
     if conflict == "rename":
         for new in numbered(target.name):
@@ -118,7 +125,7 @@ def settle(source: int, name: bytes, target: Place, folder: int, conflict: str) 
             return target.parent().below(new)
         raise Fault("exists", target.shown)
     if conflict == "overwrite":
-        _clear(target, folder, _is_folder(source, name))
+        _clear(target, folder, keep or _is_folder(source, name))
         os.rename(name, target.name, src_dir_fd=source, dst_dir_fd=folder)
         return target
     rename_new(source, name, folder, target.name)
@@ -129,13 +136,13 @@ def _is_folder(folder: int, name: bytes) -> bool:
     return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
 
 
-def _clear(target: Place, folder: int, by_folder: bool) -> None:
-    """A folder is not overwritten: it goes to the bin. A file is replaced."""
+def _clear(target: Place, folder: int, keep: bool) -> None:
+    """A folder is never overwritten: it goes to the bin. A file, if it is to be kept."""
     try:
         found = os.stat(target.name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return
-    if stat.S_ISDIR(found.st_mode) or by_folder:
+    if stat.S_ISDIR(found.st_mode) or keep:
         put_into_bin(target)
 
 
@@ -192,7 +199,9 @@ def _move(request: Request, source: Place, target: Place, conflict: str) -> Plac
         _not_into_itself(source, target, here, name)
         try:
             if not _changes_group(here, name, there):
-                done = settle(here, name, target, there, conflict)
+                if conflict == "overwrite" and _same(here, name, there, target.name):
+                    raise Fault("into_itself", source.shown)
+                done = settle(here, name, target, there, conflict, keep=True)
                 request.tick(1)
                 return done
         except OSError as error:
@@ -239,7 +248,7 @@ def _copy(request: Request, source: Place, target: Place, conflict: str) -> Plac
         draft = COPY + secrets.token_hex(12).encode()
         try:
             _copy_entry(request, here, name, there, draft, source)
-            return settle(there, draft, target, there, conflict)
+            return settle(there, draft, target, there, conflict, keep=True)
         except BaseException:
             with contextlib.suppress(OSError, Cancelled):
                 _forget(there, draft, request)

@@ -1,29 +1,35 @@
 """Pages of a folder, also of one with a million entries.
 
-Only the names are read of all entries; the rest only of those on the page. The names of a large
-folder are kept for its next page, as long as the folder has not changed.
+Only the names are read of all entries; the rest only of those on the page. The first page of a
+folder whose names take long to read is made of those that were read so far: the others are read on
+without the request, and the next one finds them. The names of a large folder are kept for its next
+page, as long as the folder has not changed.
 """
 
 from __future__ import annotations
 
 import heapq
 import os
+import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
 from danlu.files.helper.beneath import Place, folder_at
-from danlu.files.helper.entries import UPLOAD, entry_in, ours
+from danlu.files.helper.entries import UPLOAD, entry_in, kind_of, ours
 from danlu.files.helper.request import Request
 
 MOST_NAMES = 2_000_000
 MOST_KEPT = 3_000_000
 LARGE = 5_000  # entries of a folder whose names are kept
 MOST_SORTED = 200_000  # entries that are looked at to sort by size or time
-SECONDS = 4.0
+FIRST = 0.25  # seconds after which a first page is answered with what was read
+SECONDS = 45.0  # for all names of a folder
+STEP = 2_000  # names that are read between looks at the clock
+MOST_READING = 3  # folders that are read on without a request
 PAGE = 2_000
 PAGE_BYTES = 2 << 20  # of names and paths: a page may be shorter than asked for
 STALE = 7 * 86400.0  # seconds until an upload that nobody continues is removed
@@ -41,6 +47,10 @@ class Names:
 
     def __len__(self) -> int:
         return len(self.folders) + len(self.others)
+
+    def so_far(self) -> Names:
+        """While others are being added."""
+        return Names(self.folders[:], self.others[:], False)
 
     def page(self, offset: int, limit: int) -> list[str]:
         if not self.sorted and len(self) > 100_000 and offset + limit <= 10_000:
@@ -62,12 +72,58 @@ class Names:
 
     def sort(self) -> None:
         if not self.sorted:
-            self.folders.sort()
-            self.others.sort()
+            # New lists: another request may be reading the old ones.
+            self.folders, self.others = sorted(self.folders), sorted(self.others)
             self.sorted = True
 
 
+class Reading:
+    """A folder whose names are being read."""
+
+    def __init__(self, folder: int, key: Key) -> None:
+        self.key = key
+        self.names = Names()
+        self.ended = threading.Event()
+        self.alone = False  # read on without a request
+        self._folder = os.dup(folder)
+        self._steps = _read(self._folder, key[4], self.names)
+
+    def go_on(self, seconds: float) -> bool:
+        """Whether this was the end of it."""
+        end = time.monotonic() + seconds
+        try:
+            for _ in self._steps:
+                if time.monotonic() > end:
+                    return False
+        except BaseException:
+            self._steps.close()
+            raise
+        return True
+
+    def finish(self) -> None:
+        """In a thread of its own, after the first page was answered."""
+        ended = False
+        try:
+            ended = self.go_on(SECONDS)
+        except OSError:
+            pass
+        finally:
+            self.end(ended)
+
+    def end(self, whole: bool) -> None:
+        """Whoever waits for it goes on. `whole`: all names were read."""
+        self._steps.close()
+        self.names.complete = self.names.complete and whole
+        if whole and _key(self._folder, self.key[4]) == self.key:
+            _keep(self.key, self.names)
+        with _lock:
+            _reading.pop(self.key, None)
+        self.ended.set()
+        os.close(self._folder)
+
+
 _kept: OrderedDict[Key, Names] = OrderedDict()
+_reading: dict[Key, Reading] = {}
 _lock = threading.Lock()
 
 
@@ -75,21 +131,18 @@ def list_folder(request: Request) -> None:
     where = request.place()
     offset, limit = request.number("offset"), min(request.number("limit", 200), PAGE)
     order = request.text("sort") or "name"
+    whole = bool(request.values.get("whole")) or offset > 0
     with folder_at(where) as folder:
-        names = _names(folder, bool(request.values.get("hidden", True)))
+        names, reading = _names(folder, bool(request.values.get("hidden", True)), whole)
         by, reverse = order.removeprefix("-"), order.startswith("-")
-        if by in _VALUES and len(names) > MOST_SORTED:
+        if by in _VALUES and (reading or len(names) > MOST_SORTED):
             by, reverse, order = "name", False, "name"
         if by in _VALUES:
-            entries = _looked_at(folder, where, names)
-            entries.sort(key=_VALUES[by], reverse=reverse)
-            entries = entries[offset : offset + limit]
-            entries = entries[: _fitting([entry["name"] for entry in entries], where)]
-            end = offset + len(entries)
+            page = _sorted(folder, names, _VALUES[by], reverse)[offset : offset + limit]
         else:
             page = (names.backwards if reverse else names.page)(offset, limit)
-            page = page[: _fitting(page, where)]
-            entries, end = _entries(folder, where, page), offset + len(page)
+        page = page[: _fitting(page, where)]
+        entries, end = _entries(folder, where, page), offset + len(page)
     request.answer(
         path=where.shown,
         entries=entries,
@@ -97,6 +150,7 @@ def list_folder(request: Request) -> None:
         next_offset=end if end < len(names) else None,
         total=len(names),
         complete=names.complete,
+        reading=reading,
         sort=order,
         read_only=where.root.read_only,
     )
@@ -112,29 +166,60 @@ def _fitting(names: list[str], where: Place) -> int:
     return len(names)
 
 
-def _names(folder: int, hidden: bool) -> Names:
+def _key(folder: int, hidden: bool) -> Key:
     found = os.fstat(folder)
-    key = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, hidden)
+    return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, hidden)
+
+
+def _names(folder: int, hidden: bool, whole: bool) -> tuple[Names, bool]:
+    """The names, and whether others are still being read."""
+    key = _key(folder, hidden)
+    seconds = SECONDS if whole else FIRST
     with _lock:
-        kept = _kept.get(key)
+        kept, reading = _kept.get(key), _reading.get(key)
         if kept is not None:
             _kept.move_to_end(key)
-            return kept
+            return kept, False
+        mine = reading is None
+        if reading is None:
+            reading = _reading[key] = Reading(folder, key)
+    if not mine:  # a page asks for several things at once: one reads for all
+        if reading.ended.wait(seconds):
+            return reading.names, False
+        return reading.names.so_far(), True
+    try:
+        ended = reading.go_on(seconds)
+    except BaseException:
+        reading.end(False)
+        raise
+    if ended or whole:
+        reading.end(ended)
+        return reading.names, False
+    names = reading.names.so_far()
+    with _lock:
+        busy = sum(each.alone for each in _reading.values()) >= MOST_READING
+        reading.alone = not busy
+    if busy:
+        reading.end(False)
+    else:
+        threading.Thread(target=reading.finish, daemon=True).start()
+    return names, True
+
+
+def _keep(key: Key, names: Names) -> None:
     # A folder that changes within a tick of the clock after it was read keeps its time.
-    settled = time.time() - found.st_mtime > 1.0
-    names = _read(folder, hidden)
-    if settled and len(names) > LARGE and names.complete:
-        with _lock:
-            _kept[key] = names
-            while sum(map(len, _kept.values())) > MOST_KEPT:
-                _kept.popitem(last=False)
-    return names
+    settled = time.time() - key[2] / 1e9 > 1.0
+    if not settled or len(names) <= LARGE or not names.complete:
+        return
+    with _lock:
+        _kept[key] = names
+        while sum(map(len, _kept.values())) > MOST_KEPT:
+            _kept.popitem(last=False)
 
 
-def _read(folder: int, hidden: bool) -> Names:
-    names = Names()
+def _read(folder: int, hidden: bool, names: Names) -> Generator[None, None, None]:
+    """Fills the names, some thousand at a step."""
     folders, others = names.folders, names.others
-    end = time.monotonic() + SECONDS
     count = 0
     with os.scandir(folder) as found:
         for each in found:
@@ -147,10 +232,11 @@ def _read(folder: int, hidden: bool) -> Names:
                     continue
             (folders if each.is_dir(follow_symlinks=False) else others).append(name)
             count += 1
-            if not count & 4095 and (count >= MOST_NAMES or time.monotonic() > end):
-                names.complete = False
-                break
-    return names
+            if not count % STEP:
+                if count >= MOST_NAMES:
+                    names.complete = False
+                    return
+                yield
 
 
 def _forget_stale(folder: int, name: bytes) -> None:
@@ -175,13 +261,28 @@ def _entries(folder: int, where: Place, names: list[str]) -> list[dict[str, Any]
     return found
 
 
-def _looked_at(folder: int, where: Place, names: Names) -> list[dict[str, Any]]:
+def _sorted(
+    folder: int, names: Names, value: Callable[[str, os.stat_result], Any], reverse: bool
+) -> list[str]:
+    """By what a look at each tells; those of the same value by name."""
     names.sort()
-    return _entries(folder, where, names.folders + names.others)
+    keys = []
+    for name in names.folders + names.others:
+        try:
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            continue
+        keys.append((value(name, found), name))
+    keys.sort(key=lambda each: each[0], reverse=reverse)
+    return [name for _, name in keys]
 
 
-_VALUES: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "size": lambda found: found["size"],
-    "modified": lambda found: found["modified_at"],
-    "kind": lambda found: (found["kind"], found["name"].rpartition(".")[2]),
+def _size(name: str, found: os.stat_result) -> int:
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+_VALUES: dict[str, Callable[[str, os.stat_result], Any]] = {
+    "size": _size,
+    "modified": lambda name, found: found.st_mtime_ns,
+    "kind": lambda name, found: (kind_of(found.st_mode), name.rpartition(".")[2]),
 }

@@ -30,6 +30,7 @@ class Request:
         self.problem_count = 0
         self._told = time.monotonic()
         self._ticks = 0
+        self._room = values.get("room")  # bytes that may be written; None: any number
 
     # -- what is asked ------------------------------------------------------------------------
 
@@ -60,6 +61,8 @@ class Request:
         self.files += files
         self.bytes += size
         self._ticks += 1
+        if size and self._room is not None and self.bytes > int(self._room):
+            raise Fault("over_quota", "", self.text("room_detail"))
         if self._ticks & 15 and not size:
             return
         now = time.monotonic()
