@@ -76,6 +76,8 @@ class Store:
         self._uploading: Counter[str] = Counter()  # owner -> bytes
         self._unchecked = 0  # bytes since the disk was last looked at
         self._used: dict[str, int] = {}  # owner -> bytes, until something changes
+        self.changed: Callable[[str, str, Sequence[str]], None] = lambda repository, by, tags: None
+        """Told of tags that were pushed by somebody; without tags, of a deletion."""
         self._metadata = ThreadPoolExecutor(1, "registry-metadata")
         self._files = ThreadPoolExecutor(_THREADS, "registry-files")
 

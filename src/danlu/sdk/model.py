@@ -519,6 +519,7 @@ class Image(TypedDict, total=False):
     proposal_note: str
     verified: str
     verified_at: float | None
+    works: list[str]
     nodes: list[ImageNode]
 
 
@@ -550,6 +551,7 @@ class ImageDetail(TypedDict, total=False):
     proposal_note: str
     verified: str
     verified_at: float | None
+    works: list[str]
     nodes: list[ImageNode]
     checks: list[ImageCheck]
     inside: ImageInside | None

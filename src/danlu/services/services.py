@@ -45,6 +45,7 @@ from danlu.services.image_builds import ImageBuilds
 from danlu.services.image_checks import ImageChecks
 from danlu.services.image_names import RegistryLink
 from danlu.services.image_nodes import ImageNodes
+from danlu.services.image_sync import ImageSync
 from danlu.services.images import Catalogue as ImageCatalogue
 from danlu.services.jobs import Jobs
 from danlu.services.leaving import Leaving
@@ -87,6 +88,7 @@ class Services:
     images: ImageCatalogue
     image_checks: ImageChecks
     image_builds: ImageBuilds
+    image_sync: ImageSync
     saves: Saves
     sharing: Sharing
     submitting: Submitting
@@ -149,9 +151,10 @@ def services(
     volumes = _catalogue(context, controller.volumes_changed)
     doors = Doors(gate, accounts.sign_in, keys, _at_home(context), tasks, logins)
     environments = Environments(controller, lookup, found, jobs, submitter, names)
-    registry = Registry(context.store, gate, accounts.sign_in)
     url = addresses[0] if addresses else ""
+    registry = Registry(context.store, gate, accounts.sign_in, url)
     images, saves = _images(controller, found, registry, gate, url)
+    sync = ImageSync(context, images.link, registry)
     return Services(
         gate=gate,
         people=accounts.people,
@@ -169,6 +172,7 @@ def services(
         images=images,
         image_checks=ImageChecks(controller, submitter, images),
         image_builds=ImageBuilds(controller, submitter, images, saves),
+        image_sync=sync,
         saves=saves,
         sharing=Sharing(context, lookup, environments, gate),
         submitting=Submitting(controller, submitter, names),
