@@ -95,11 +95,16 @@ def test_an_image_is_verified_by_a_job_and_unverified_under_a_new_digest(
 ) -> None:
     job = running(server, "echo one > /tmp/one")
     assert server.cli("save", job["ref"], "tried:1").returncode == 0
+    without = json.loads(server.cli("image", "verify", "tried:1", "--json").stdout)
+    assert without["works"] == ["ssh"], "what was not tried is not said to work"
+    assert b"SSH\n" in server.cli("image", "show", "tried:1").stdout
+    give(server.data, tools_tree())
     done = server.cli("image", "verify", "tried:1", "--json")
     image = json.loads(done.stdout)
     checks = {each["check"]: each["result"] for each in image["checks"]}
-    assert checks["ssh"] == "ok", image["checks"]
-    assert checks["gpu"] == "skipped"
+    assert checks == {"ssh": "ok", "lab": "ok", "code": "ok", "gpu": "skipped"}, image["checks"]
+    assert image["works"] == ["ssh", "lab", "code"]
+    assert b"SSH, JupyterLab, VS Code" in server.cli("image", "list").stdout
     assert image["checks"][0]["job"].startswith("admin/verify-")
     assert server.cli("exec", job["ref"], "--", "touch", "/tmp/two").returncode == 0
     assert server.cli("save", job["ref"], "tried:1").returncode == 0
