@@ -27,6 +27,7 @@ _PLACE, _NOTE, _LOCK = "ahead", "ahead.json", "ahead.lock"
 _ROOM = 10  # times its size has to stay free on the disk
 _SHARE = 20  # and the 20th part of the disk
 _NICENESS = 15
+_TERM = frozenset({signal.SIGTERM})
 
 
 class _Stopped(Exception):
@@ -59,6 +60,7 @@ def take(tree: Tree, store: int, draft: str, parent: int) -> frozenset[str]:
 def make(id: str, home: int) -> dict[str, Any]:
     """Ends early at SIGTERM, with what is there by then."""
     signal.signal(signal.SIGTERM, _stop)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _TERM)
     os.nice(_NICENESS)
     tree = complete(id)
     store = os.open(".", FOLDER)
@@ -68,8 +70,9 @@ def make(id: str, home: int) -> dict[str, Any]:
         try:
             there = _begin(tree, store)
             with contextlib.suppress(_Stopped):
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _TERM)
                 fill(tree, store, there)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, _TERM)
             os.fchdir(store)
             write_file(_NOTE, json.dumps({"id": id}).encode())
         except (OSError, Bad, _Stopped) as trouble:
