@@ -194,6 +194,10 @@ def test_an_environment_starts_again_from_what_it_was_saved_as(
     found = server.get("/environments/dev")
     assert found["state"] == "stopped"
     assert found["saved_image"].endswith("/admin/dev:1")
+    assert b"Saving dev as " in done.stdout
+    stopped = server.cli("env", "save", "dev", "dev:2")
+    assert stopped.returncode != 0
+    assert b"dev is not running, so there is nothing to save" in stopped.stderr
     assert server.cli("env", "start", "dev").returncode == 0
     until(lambda: server.get("/environments/dev")["state"] == "running")
     again = server.cli("exec", "dev", "--", "cat", "/tmp/kept")
