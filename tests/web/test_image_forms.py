@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.containers.conftest import docker_daemon  # noqa: F401
-from tests.containers.test_image_catalogue import base_image
+from tests.containers.test_building import base_image
 from tests.containers.test_saved_images import config
 from tests.support.containers import BUSYBOX, ContainerDaemon
 from tests.support.server import PATIENCE, DanluServer
