@@ -42,6 +42,7 @@ export const imagesEn = {
   use: "Use in a job",
   useEnvironment: "New environment",
   details: "Details",
+  answered: (decision: string, note: string) => `An admin: ${decision}. ${note}`,
   proposal: { proposed: "proposed", accepted: "accepted", rejected: "declined" } as Record<string, string>,
   share: {
     title: "Share",

@@ -42,6 +42,7 @@ export const imagesZh: ImageWords = {
   use: "用于任务",
   useEnvironment: "新建环境",
   details: "详情",
+  answered: (decision, note) => `管理员：${decision}。${note}`,
   proposal: { proposed: "待审", accepted: "已通过", rejected: "未通过" },
   share: {
     title: "共享",

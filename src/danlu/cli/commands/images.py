@@ -90,6 +90,8 @@ def _row(found: model.Image) -> list[str]:
     mark = t("image.ready") if found["ready"] else ""
     text = found["description"].partition("\n")[0][:60]
     proposed = t("image.is_proposed") if found["proposal"] == "proposed" else ""
+    if found["proposal"] == "rejected":
+        proposed = t("image.is_rejected", note=found["proposal_note"].partition("\n")[0][:60])
     return [
         found["name"],
         found["owner"],
