@@ -66,7 +66,7 @@ def test_an_environment_keeps_the_folder_it_was_created_with(
     (project / "train.py").write_text("print('brought along')\n")
     made = dev.cli("env", "create", "dev", "--carry", "--json", cwd=project)
     assert made.returncode == 0, made.stderr
-    bundle = json.loads(made.stdout)["environment"]["request"]["bundle"]
+    bundle = json.loads(made.stdout)["environments"][0]["request"]["bundle"]
     running(dev)
     first = dev.cli("exec", "dev", "--", "sh", "-c", "pwd; python3 train.py; echo mine > note")
     assert first.stdout.split(b"\n")[:2] == [b"/userhome/carried/dev", b"brought along"], first
