@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.containers.conftest import docker_daemon  # noqa: F401
 from tests.containers.test_building import base_image
-from tests.containers.test_saved_images import config
+from tests.containers.test_saved_images import config, until
 from tests.support.containers import BUSYBOX, ContainerDaemon
 from tests.support.server import PATIENCE, DanluServer
 from tests.web.conftest import PICTURES
@@ -81,6 +81,7 @@ def test_an_image_is_built_with_the_form(docker_web: WebHarness, lang: str) -> N
     page.locator("form .button.primary").click()
     page.wait_for_url(re.compile(r"/jobs/.*build-\d"))
     web.picture(page, f"building-{lang}")
+    until(lambda: alice.get("/images")["images"], LONG / 1000)
     page.goto(f"{web.server.url}/images")
     card = page.locator(".card.image", has_text=f"{alice.name}/built-{lang}:1")
     expect(card).to_be_visible(timeout=LONG)

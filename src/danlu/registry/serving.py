@@ -15,7 +15,7 @@ REST_SECONDS = 300.0
 """Without a byte in either direction, within a request."""
 MOST_URL = 16 * 1024
 MOST_HEAD = 64 * 1024
-_READ_AHEAD = 256 * 1024
+_READ_AHEAD = 512 * 1024
 _SHARE = 8
 """One address has an eighth of all connections, this machine itself has them all."""
 
@@ -78,7 +78,12 @@ class BoundedProtocol(HttpToolsProtocol):
         """As uvicorn's, which stops reading after 64 KiB: too often for layers."""
         if self.cycle.response_complete:
             return
-        self.cycle.body += body
+        if not self.cycle.body:
+            self.cycle.body = body
+        else:
+            if isinstance(self.cycle.body, bytes):  # which would be copied each time
+                self.cycle.body = bytearray(self.cycle.body)  # type: ignore[assignment]
+            self.cycle.body += body
         if len(self.cycle.body) > _READ_AHEAD:
             self.flow.pause_reading()
         self.cycle.message_event.set()
