@@ -78,12 +78,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """As uvicorn's, which stops reading after 64 KiB: too often for layers."""
         if self.cycle.response_complete:
             return
-        if not self.cycle.body:
-            self.cycle.body = body
-        else:
-            if isinstance(self.cycle.body, bytes):  # which would be copied each time
-                self.cycle.body = bytearray(self.cycle.body)  # type: ignore[assignment]
-            self.cycle.body += body
+        self.cycle.body += body
         if len(self.cycle.body) > _READ_AHEAD:
             self.flow.pause_reading()
         self.cycle.message_event.set()
