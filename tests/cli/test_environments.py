@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -54,6 +55,30 @@ def test_an_environment_from_its_beginning_to_its_end(dev: DanluServer) -> None:
     running(dev)
     assert said(dev, "delete", "dev") == "dev deleted; files in your folders stay\n"
     assert "No environments" in said(dev, "list")
+
+
+def test_an_environment_keeps_the_folder_it_was_created_with(
+    dev: DanluServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "train.py").write_text("print('brought along')\n")
+    made = dev.cli("env", "create", "dev", "--carry", "--json", cwd=project)
+    assert made.returncode == 0, made.stderr
+    bundle = json.loads(made.stdout)["environments"][0]["request"]["bundle"]
+    running(dev)
+    first = dev.cli("exec", "dev", "--", "sh", "-c", "pwd; python3 train.py; echo mine > note")
+    assert first.stdout.split(b"\n")[:2] == [b"/userhome/carried/dev", b"brought along"], first
+    kept = dev.cli("bundle", "remove", bundle)
+    assert kept.returncode != 0
+    assert b"dev" in kept.stderr
+    said(dev, "stop", "dev")
+    said(dev, "start", "dev")
+    running(dev)
+    again = dev.cli("exec", "dev", "--", "cat", "note", "train.py")
+    assert again.stdout == b"mine\nprint('brought along')\n", again
+    assert "bundle" in said(dev, "create", "other", "--set", f"bundle={'0' * 64}", code=2)
 
 
 def test_json_is_the_answer_of_the_api(dev: DanluServer) -> None:

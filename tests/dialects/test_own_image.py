@@ -1,4 +1,4 @@
-"""An image of one's own, as guide 001 prints the way: a Dockerfile, the lab's registry, a job.
+"""An image of one's own, as guide 001 prints the way: a Dockerfile, our registry, a job.
 
 Replaced are hosts, people and the names of images, by pattern. The image that is built upon is a
 real Debian with pip in a registry of the test's own, which stands for the world's.
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.harness import Harness
-from tests.api.people_harness import PeopleHarness
+from tests.api.people_harness import PASSWORD, PeopleHarness
 from tests.cli.person import Terminal
 from tests.containers.conftest import docker_daemon  # noqa: F401
 from tests.dialects.harness import ShimHarness
@@ -22,19 +22,18 @@ from tests.dialects.printed import Guide, commands
 from tests.support.containers import ContainerDaemon
 from tests.support.debian import debian
 from tests.support.folders import let_in
-from tests.support.registry import PASSWORD, USER, Registry
+from tests.support.registry import Registry
 from tests.support.retrying import until_it_works
-from tests.support.server import DanluServer
+from tests.support.server import DanluServer, free_port
 
 LAB = """
 [engine]
 containers = "docker"
 container_socket = "{socket}"
 
-[registries."{registry}"]
-user = "{user}"
-password_file = "{password}"
-plain_http = true
+[registry]
+port = {port}
+free = "100M"
 """
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 BUILDING = 600
@@ -43,14 +42,6 @@ BUILDING = 600
 @pytest.fixture(scope="module")
 def guide() -> Guide:
     return Guide("001")
-
-
-@pytest.fixture(scope="module")
-def registry() -> Iterator[Registry]:
-    """The lab's."""
-    registry = Registry(password=True)
-    yield registry.start()
-    registry.remove()
 
 
 @pytest.fixture(scope="module")
@@ -71,15 +62,10 @@ def world(
 @pytest.fixture
 def shim_harness(
     docker_daemon: ContainerDaemon,  # noqa: F811
-    registry: Registry,
     tmp_path: Path,
 ) -> Iterator[ShimHarness]:
-    password = let_in(tmp_path) / "registry-password"
-    password.write_text(PASSWORD)
-    password.chmod(0o600)
-    text = LAB.format(
-        socket=docker_daemon.socket, registry=registry.host, user=USER, password=password
-    )
+    let_in(tmp_path)
+    text = LAB.format(socket=docker_daemon.socket, port=free_port())
     server = DanluServer(tmp_path / "data", text).start()
     (tmp_path / "desk").mkdir()
     shim_harness = ShimHarness(server, let_in(tmp_path / "desk"))
@@ -94,10 +80,9 @@ def _pulled(guide: Guide) -> str:
     return str(found)
 
 
-def test_an_image_is_built_pushed_to_the_labs_registry_and_jobs_run_in_it(
+def test_an_image_is_built_pushed_to_our_registry_and_jobs_run_in_it(
     shim_harness: ShimHarness,
     guide: Guide,
-    registry: Registry,
     world: Registry,
     docker_daemon: ContainerDaemon,  # noqa: F811
 ) -> None:
@@ -107,8 +92,10 @@ def test_an_image_is_built_pushed_to_the_labs_registry_and_jobs_run_in_it(
         "DOCKER_BUILDKIT": "0",
     }
 
+    people_harness = PeopleHarness(Harness(shim_harness.server))
+    person_here, host = people_harness.person(), shim_harness.server.images
     (login,) = commands(guide.block("docker login"))
-    login = re.sub(r"login \S+( +-u +)\S+", rf"login {registry.host}\g<1>{USER}", login)
+    login = re.sub(r"login \S+( +-u +)\S+", rf"login {host}\g<1>{person_here.name}", login)
     with Terminal("bash", "-c", login, env={**shim_harness.env, **env}) as person:
         person.read_until("Password: ")
         person.type(f"{PASSWORD}\n")
@@ -117,7 +104,8 @@ def test_an_image_is_built_pushed_to_the_labs_registry_and_jobs_run_in_it(
     pull, tag, push = commands(guide.block("docker pull"))
     _, _, name = _pulled(guide).partition("/")
     elsewhere = f"{world.host}/{name}"
-    ours = f"{registry.host}/{push.rpartition('/')[2].lower()}"
+    short = f"{person_here.name}/{push.rpartition('/')[2].lower()}"
+    ours = f"{host}/{short}"
     done = shim_harness.shell(pull.replace(_pulled(guide), elsewhere), env=env, patience=BUILDING)
     assert done.returncode == 0, done.stderr
 
@@ -139,8 +127,8 @@ def test_an_image_is_built_pushed_to_the_labs_registry_and_jobs_run_in_it(
     docker_daemon.drop_image(ours)
     assert not docker_daemon.has_image(ours)
 
-    people_harness = PeopleHarness(Harness(shim_harness.server))
-    who = {"DANLU_TOKEN": people_harness.person().token}
+    who = {"DANLU_TOKEN": person_here.token}
+    assert ours in shim_harness.danlu("image", "list", env=who).stdout
     script = "grep ^PasswordAuthentication /etc/ssh/sshd_config; command -v sudo; ls /usr/sbin/sshd"
     done = shim_harness.danlu("run", "--image", ours, "--", "sh", "-c", script, env=who)
     assert done.stdout.splitlines() == [
@@ -149,7 +137,7 @@ def test_an_image_is_built_pushed_to_the_labs_registry_and_jobs_run_in_it(
         "/usr/sbin/sshd",
     ], done.stderr
     done = shim_harness.danlu(
-        "run", "--image", ours, "--", "python3", "-c", "import ipykernel; print('there')", env=who
+        "run", "--image", short, "--", "python3", "-c", "import ipykernel; print('there')", env=who
     )
     assert (done.returncode, done.stdout) == (0, "there\n"), done.stderr
     people_harness.close()

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -174,20 +175,25 @@ def test_names_are_searched_and_sizes_measured(alice: Someone) -> None:
     assert [child["name"] for child in found["children"]] == ["deep", "Train.py"]
 
 
+def operations(who: Someone) -> list[Any]:
+    found: list[Any] = who.get("/operations")["operations"]
+    return found
+
+
 def test_a_long_operation_is_cancelled_and_leaves_no_half_copy(alice: Someone) -> None:
     alice.post("/folders", path="/userhome/long")
-    with open(alice.home() / "long/sparse", "wb") as file:
-        for at in range(0, 1 << 36, 1 << 24):  # many small pieces, far apart
-            file.seek(at)
-            file.write(b"x")
-    answer = alice.http.post("/copy", json={"paths": ["/userhome/long"], "to": "/userhome/copied"})
-    operation = answer.json()
-    gone = alice.http.delete(f"/operations/{operation['id']}").json()
-    assert gone["state"] in ("cancelled", "done")
-    if gone["state"] == "cancelled":
-        assert "copied" not in alice.names("/userhome")
-    listed = alice.get("/operations")["operations"]
-    assert operation["id"] in [each["id"] for each in listed]
+    for number in range(20_000):
+        (alice.home() / f"long/{number}").touch()
+    order = {"paths": ["/userhome/long"], "to": "/userhome/copied"}
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(alice.http.post, "/copy", json=order)
+        while not (going := [e for e in operations(alice) if e["state"] == "running"]):
+            assert not asked.done()
+        operation = going[0]
+        gone = alice.http.delete(f"/operations/{operation['id']}").json()
+    assert gone["state"] == "cancelled", "it is long enough not to be done by then"
+    assert "copied" not in alice.names("/userhome")
+    assert operation["id"] in [each["id"] for each in operations(alice)]
 
 
 def test_a_helper_that_hangs_holds_up_nobody_else(server: DanluServer, alice: Someone) -> None:

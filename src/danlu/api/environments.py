@@ -89,6 +89,11 @@ class EnvironmentKeys(BaseModel):
     nodes: list[str] | dict[str, Any] | None = Field(None, examples=[["n1"]])
     grace: int | float | str | None = Field(None, examples=["10s"])
     log_cap: int | str | None = Field(None, examples=["1G"])
+    bundle: str | dict[str, Any] | None = Field(
+        None,
+        description="a folder brought along with `--carry`: its working folder, in all its starts",
+        examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],
+    )
 
     def keys(self) -> Values:
         return self.model_dump(exclude_unset=True, exclude=set(_NOT_KEYS))

@@ -96,6 +96,10 @@ class Image(BaseModel):
         description="ok, failed, running or unverified, for the current digest", examples=["ok"]
     )
     verified_at: float | None
+    works: list[str] = Field(
+        description="what was tried with success, of ssh, lab, code and gpu",
+        examples=[["ssh", "lab"]],
+    )
     nodes: list[ImageNode]
 
 

@@ -22,6 +22,7 @@ _IMAGE: dict[str, Any] = {
     "proposal_note": "",
     "verified": "ok",
     "verified_at": _AT,
+    "works": ["ssh", "lab", "code"],
 }
 
 IMAGE_SAMPLES: dict[str, Any] = {

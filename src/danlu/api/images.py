@@ -167,6 +167,7 @@ def image_view(found: Image) -> Values:
         "proposal_note": row.proposal_note,
         "verified": verdict,
         "verified_at": at,
+        "works": found.works,
         "nodes": [_node_view(each) for each in found.nodes],
     }
 

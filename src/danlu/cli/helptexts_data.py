@@ -2,8 +2,9 @@
 
 DATA: dict[str, tuple[str, str]] = {
     "opt.carry": (
-        "bring a folder along (default: the current one): the job starts in a copy of it",
-        "随任务上传目录（默认当前目录）：任务在它的副本中开始",
+        "bring a folder along (default: the current one): the job or environment starts in a copy "
+        "of it",
+        "随任务或环境上传目录（默认当前目录）：在它的副本中开始",
     ),
     "opt.dataset": (
         "a dataset the job reads, at /gdata/NAME (repeatable); nodes with a fast copy are "

@@ -50,6 +50,14 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
         "Nothing to change: give at least one option, e.g. danlu env change dev -g 0",
         "没有要修改的内容：请至少给出一个选项，例如 danlu env change dev -g 0",
     ),
+    "env.save_no_image": (
+        "{name} runs without an image, so there is none to save; its files are in your folders",
+        "{name} 没有使用镜像，没有可保存的内容；它的文件都在你的目录里",
+    ),
+    "env.save_not_running": (
+        "{name} is not running, so there is nothing to save; start it with: danlu env start {name}",
+        "{name} 没有在运行，没有可保存的内容；请先启动：danlu env start {name}",
+    ),
     "env.not_running": (
         "{name} is not running; start it with danlu env start {name}",
         "{name} 没有在运行；用 danlu env start {name} 启动",

@@ -28,6 +28,7 @@ IMAGES: dict[str, tuple[str, str]] = {
     "image.head_owner": ("OWNER", "所有者"),
     "image.head_size": ("SIZE", "大小"),
     "image.head_verified": ("VERIFIED", "验证"),
+    "image.is_rejected": ("[declined: {note}]", "[未通过：{note}]"),
     "image.is_proposed": ("[proposed]", "[已提名]"),
     "image.more": (", and {count} more (--all lists them)", "，另有 {count} 个（--all 全部列出）"),
     "image.no_base": (

@@ -12,9 +12,10 @@ from danlu.control.live_job import LiveJob
 from danlu.control.outcome import Outcome
 from danlu.engines.api import Refused
 from danlu.files.bundles.stores import Trouble
+from danlu.spec.job import Kind
 from danlu.spec.states import Reason
 from danlu.spec.text import Text
-from danlu.store import bundles
+from danlu.store import bundles, environments
 from danlu.store import jobs as job_store
 from danlu.store.errors import StoreError
 from danlu.store.rows import AttemptRow, BundleFolderRow
@@ -34,7 +35,7 @@ async def bring(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcome 
         try:
             person = await context.identities.person(job.row.owner)
             await context.folders.ready(person)
-            made = await context.bundles.check_out(person, bundle.id, job.id, job.row.ref)
+            made = await context.bundles.check_out(person, bundle.id, *_place(job))
         except Refused as refusal:
             return Outcome(Reason.REFUSED, {"detail": str(refusal)})
         except Trouble as trouble:
@@ -50,6 +51,13 @@ async def bring(context: Context, job: LiveJob, attempt: AttemptRow) -> Outcome 
             await _note(context, job, int(made["bytes"]))
         return None
     return None
+
+
+def _place(job: LiveJob) -> tuple[str, str]:
+    """For what the working folder is made, and its name. All starts of an environment share one."""
+    if job.spec.kind is Kind.ENVIRONMENT and job.spec.bundle is not None:
+        return f"{job.row.name}.{job.spec.bundle.id}", job.row.name
+    return job.id, job.row.ref
 
 
 def _why(trouble: Trouble) -> dict[str, str]:
@@ -71,7 +79,8 @@ async def _note(context: Context, job: LiveJob, size: int) -> None:
     event = records.noted(job.id, "brought", {"folder": job.carried, "bytes": size}, row.made_at)
 
     def op(tx: Tx) -> None:
-        bundles.add_folder(tx, row)
+        if job.spec.kind is not Kind.ENVIRONMENT:  # a place to work in stays as it is
+            bundles.add_folder(tx, row)
         event(tx)
 
     await context.persist(op)
@@ -114,7 +123,7 @@ class BundleCare:
         return freed
 
     async def _collect(self) -> int:
-        """Those not used for long, unless a job that has not ended needs them."""
+        """Those not used for long, unless an environment or a job that has not ended needs them."""
         context, freed = self._context, 0
         before = now() - context.settings.carry.keep
         needed = {
@@ -122,6 +131,10 @@ class BundleCare:
             for job in context.jobs.values()
             if job.spec.bundle is not None
         }
+        for environment in await context.store.read(environments.every):
+            named = environment.request.get("bundle")
+            id = named.get("id") if isinstance(named, dict) else named
+            needed.add((environment.owner, str(id)))
         rows = await context.store.read(bundles.every)
         folders = {(row.owner, row.bundle) for row in await context.store.read(bundles.folders)}
         for owner in await context.store.read(bundles.stored):
@@ -133,7 +146,8 @@ class BundleCare:
             ]
             person = await context.identities.person(owner)
             try:
-                answer = await context.bundles.collect(person, [row.id for row in kept])
+                unused = context.settings.carry.folders if context.disks.low is None else 0.0
+                answer = await context.bundles.collect(person, [row.id for row in kept], unused)
             except (Trouble, Refused, OSError) as trouble:
                 log.warning("cannot tidy up the bundles of %s: %s", owner, trouble)
                 continue

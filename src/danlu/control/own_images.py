@@ -9,6 +9,7 @@ from typing import Protocol
 from danlu.access.principal import Principal
 from danlu.engines.api import Launch, PullAccess
 from danlu.spec.errors import Finding
+from danlu.spec.job import JobSpec
 from danlu.spec.text import Text
 
 
@@ -18,6 +19,12 @@ class OwnImages(Protocol):
 
     async def may_run(self, user: str, repository: str) -> bool:
         """Whether this person may pull it now, whatever is on the nodes already."""
+
+    async def full_name(self, image: str) -> str | None:
+        """With our host, if it is written without one and begins with an owner of ours."""
+
+    async def is_there(self, image: str) -> bool:
+        """Whether the registry has it. `image`: a full name."""
 
     def here(self, image: str) -> str:
         """The image's name on the server's own machine."""
@@ -48,6 +55,48 @@ async def findings(own: OwnImages | None, who: Principal, images: Iterable[str])
             )
         )
     return found
+
+
+async def with_full_names(
+    own: OwnImages | None, who: Principal, spec: JobSpec
+) -> tuple[JobSpec, list[Finding]]:
+    """`alice/torch:3` means Docker Hub's to a container runtime; here it is alice's, if there is
+    an alice. Also returns those that are not in the registry.
+    """
+    short = {role.image for role in spec.roles if role.image is not None}
+    names: dict[str, str] = {}
+    for image in sorted(short) if own is not None else ():
+        assert own is not None
+        full = await own.full_name(image)
+        if full is None:
+            continue
+        repository = own.repository(full)
+        # Whether another's exists is nobody's business; `findings` refuses it.
+        allowed = repository is not None and await own.may_run(who.name, repository)
+        if allowed and not await own.is_there(full):
+            return spec, [_not_there(image)]
+        names[image] = full
+    if not names:
+        return spec, []
+    roles = tuple(
+        replace(role, image=names.get(role.image, role.image)) if role.image else role
+        for role in spec.roles
+    )
+    return replace(spec, roles=roles), []
+
+
+def _not_there(image: str) -> Finding:
+    first = image.partition("/")[0]
+    return Finding(
+        ("image",),
+        image,
+        Text(
+            f"is not in the platform's registry, to which names that begin with {first}/ belong "
+            f"(danlu image list shows what is there). For Docker Hub's, write docker.io/{image}",
+            f"不在平台的镜像仓库中，以 {first}/ 开头的名称都属于它（danlu image list 可查看）。"
+            f"如需 Docker Hub 上的镜像，请写 docker.io/{image}",
+        ),
+    )
 
 
 def as_named_here(own: OwnImages | None, launch: Launch) -> Launch:

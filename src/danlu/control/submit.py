@@ -261,6 +261,10 @@ class Submitter:
             spec = replace(spec, queue=queue)
         if spec.group is None and who.groups and not spec.login:
             spec = replace(spec, group=rules.usual_group(who))
+        own = self._controller.context.own_images
+        spec, unknown = await own_images.with_full_names(own, who, spec)
+        if unknown:
+            raise spec_error(unknown, job=number if of > 1 else None)
         if not spec.after:
             return spec
         found: list[Dependency] = []

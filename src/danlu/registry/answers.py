@@ -30,6 +30,7 @@ class Answers:
             "usage": self._usage,
             "repositories": self._repositories,
             "images": self._images,
+            "tagged": self._tagged,
             "delete": self._delete,
             "collect": self._collect,
         }
@@ -77,27 +78,40 @@ class Answers:
         found = await store.metadata(lambda: store.database.images(name))
         return {"images": [asdict(each) for each in found]}
 
+    async def _tagged(self, ask: Values) -> Values:
+        """A page of all that has a tag, or of one repository."""
+        store, after = self._store, (str(ask["after"][0]), str(ask["after"][1]))
+        repository, most = ask["repository"], int(ask["most"])
+        found = await store.metadata(lambda: store.database.tagged(repository, after, most))
+        return {"images": [asdict(each) for each in found]}
+
     async def _delete(self, ask: Values) -> Values:
+        done = await self._deleted(ask)
+        if done:
+            self._store.changed(str(ask["repository"]), "", [])
+        return {"deleted": done}
+
+    async def _deleted(self, ask: Values) -> int:
         """A tag with what only it names, a digest, or the whole repository."""
         store, name, reference = self._store, str(ask["repository"]), str(ask["reference"])
         if store.settings.read_only:
             raise _rejected("read_only", "the registry is read-only", "镜像仓库目前只读")
         if not reference:
-            return {"deleted": await self._delete_all(name)}
+            return await self._delete_all(name)
         digest = reference
         if not is_digest(reference):
             found = await store.manifest(name, reference)
             if found is None:
-                return {"deleted": 0}
+                return 0
             await store.delete_manifest(name, reference)
             digest = found.digest
             if await store.metadata(lambda: store.database.has_tags(name, digest)):
-                return {"deleted": 1}
+                return 1
         try:
             done = await store.delete_manifest(name, digest)
         except Refusal as refusal:
             raise _rejected(refusal.code, refusal.message, refusal.message) from None
-        return {"deleted": int(done)}
+        return int(done)
 
     async def _delete_all(self, name: str) -> int:
         store = self._store

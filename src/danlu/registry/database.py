@@ -277,6 +277,20 @@ class Database:
             found.append(one | ({"annotations": given} if given else {}))
         return found
 
+    def tagged(self, repository: str | None, after: tuple[str, str], most: int) -> list[Tagged]:
+        """What has a tag, in one repository or in all but cached ones, in order."""
+        query = (
+            "select p.name, t.tag, t.digest, m.type, t.at, m.used, m.repo from repos p "
+            "join tags t on t.repo = p.id join manifests m on m.repo = p.id and "
+            "m.digest = t.digest where p.owner != 'hub' and (? or p.name = ?) "
+            "and (p.name, t.tag) > (?, ?) order by 1, 2 limit ?"
+        )
+        rows = self.all(query, repository is None, repository, *after, most)
+        return [
+            Tagged(name, tag, digest, kind, self._size(repo, digest), at, used)
+            for name, tag, digest, kind, at, used, repo in rows
+        ]
+
     def images(self, repository: str) -> list[Tagged]:
         query = (
             "select p.name, coalesce(t.tag, ''), m.digest, m.type, coalesce(t.at, m.at), m.used, "

@@ -11,6 +11,7 @@ import logging
 import socket
 import ssl
 import time
+from collections.abc import Sequence
 
 import uvicorn
 
@@ -30,6 +31,7 @@ _FIRST_COLLECT = 60.0
 _LEAVE_SECONDS = 10.0
 _LOOK = 1.0
 _PATIENCE = 20.0  # for a server that restarts
+_MOST_NEWS, _NEWS_AT_ONCE = 10_000, 100
 
 
 class Process:
@@ -41,6 +43,9 @@ class Process:
         self._answers = Answers(store, self._app)
         self._peer: Peer | None = None
         self._there = asyncio.Event()
+        self._news: list[Values] = []  # of which the server has not heard
+        self._some_news = asyncio.Event()
+        store.changed = self._changed
         self._away_since = time.monotonic()
         self._leaving = asyncio.Event()
 
@@ -52,10 +57,12 @@ class Process:
         linked = await asyncio.start_unix_server(self._serve_link, sock=control, limit=LONGEST)
         serving = asyncio.create_task(server.serve(sockets=listeners))
         collecting = asyncio.create_task(self._collect_often())
+        telling = asyncio.create_task(self._tell_news())
         try:
             await self._until_idle(server)
         finally:
             collecting.cancel()
+            telling.cancel()
             server.should_exit = True
             await serving
             linked.close()
@@ -109,6 +116,29 @@ class Process:
                 self._peer = None
                 self._there.clear()
                 self._away_since = time.monotonic()
+
+    def _changed(self, repository: str, by: str, tags: Sequence[str]) -> None:
+        if len(self._news) < _MOST_NEWS:  # a server that was away for long compares everything
+            self._news.append({"repository": repository, "by": by, "tags": list(tags)})
+        self._some_news.set()
+
+    async def _tell_news(self) -> None:
+        while True:
+            await self._some_news.wait()
+            await self._there.wait()
+            peer = self._peer
+            if peer is None:
+                continue
+            try:
+                while news := self._news[:_NEWS_AT_ONCE]:
+                    await peer.ask("changed", changes=news)
+                    del self._news[: len(news)]
+                self._some_news.clear()
+            except Gone:
+                await asyncio.sleep(0.1)
+            except Rejected as no:
+                log.warning("the server does not take the news: %s", no.text.en)
+                self._news.clear()
 
     def _own(self) -> dict[str, Handler]:
         async def hello(ask: Values) -> Values:

@@ -15,7 +15,7 @@ REST_SECONDS = 300.0
 """Without a byte in either direction, within a request."""
 MOST_URL = 16 * 1024
 MOST_HEAD = 64 * 1024
-_READ_AHEAD = 256 * 1024
+_READ_AHEAD = 512 * 1024
 _SHARE = 8
 """One address has an eighth of all connections, this machine itself has them all."""
 

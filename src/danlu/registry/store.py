@@ -33,6 +33,7 @@ from danlu.registry.names import Owner, is_digest, is_tag, owner_of
 from danlu.registry.settings import RegistrySettings
 
 PIECE = 1 << 20
+MOST_HELD = 4 << 20
 SMALL = 1 << 20
 """Blobs up to this are taken although the quota is full: the config comes after all layers."""
 SLACK = 64 << 20
@@ -76,6 +77,8 @@ class Store:
         self._uploading: Counter[str] = Counter()  # owner -> bytes
         self._unchecked = 0  # bytes since the disk was last looked at
         self._used: dict[str, int] = {}  # owner -> bytes, until something changes
+        self.changed: Callable[[str, str, Sequence[str]], None] = lambda repository, by, tags: None
+        """Told of tags that were pushed by somebody; without tags, of a deletion."""
         self._metadata = ThreadPoolExecutor(1, "registry-metadata")
         self._files = ThreadPoolExecutor(_THREADS, "registry-files")
 
@@ -184,7 +187,8 @@ class Store:
             async for piece in pieces:
                 held.append(piece)
                 count += len(piece)
-                if count >= PIECE:
+                # On a busy machine a thread comes to its turn late: then it gets more at once.
+                if count >= MOST_HELD or (count >= PIECE and (work is None or work.done())):
                     if work is not None:
                         await work
                     work, held, count = await self._write(upload, held, count), [], 0

@@ -536,6 +536,7 @@ class Image(TypedDict, total=False):
     proposal_note: str
     verified: str
     verified_at: float | None
+    works: list[str]
     nodes: list[ImageNode]
 
 
@@ -567,6 +568,7 @@ class ImageDetail(TypedDict, total=False):
     proposal_note: str
     verified: str
     verified_at: float | None
+    works: list[str]
     nodes: list[ImageNode]
     checks: list[ImageCheck]
     inside: ImageInside | None

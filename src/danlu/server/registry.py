@@ -74,6 +74,8 @@ class RegistryProcess:
         self._where = where
         self._user = user
         self._tokens = tokens
+        self.changed: Callable[[list[Values]], Awaitable[None]] | None = None
+        self.linked: Callable[[], Awaitable[None]] | None = None
         told = [config.settings.text(), where.host, str(where.port), where.cert, str(user)]
         self._version = " ".join([danlu.__version__, str(self._folder), *told])
         self._listeners: list[socket.socket] = []
@@ -258,7 +260,7 @@ class RegistryProcess:
                 reader, writer = await asyncio.open_unix_connection(path, limit=LONGEST)
             except OSError:
                 return  # it is still starting
-        peer = Peer(reader, writer, {"token": self._answer})
+        peer = Peer(reader, writer, {"token": self._answer, "changed": self._hear})
         running = asyncio.create_task(peer.run())
         try:
             if (await peer.ask("hello"))["version"] != self._version:
@@ -267,6 +269,8 @@ class RegistryProcess:
             else:
                 self._peer = peer
                 self._there.set()
+                if self.linked is not None:
+                    await self.linked()
             await running
         except (Gone, Rejected):
             pass
@@ -275,6 +279,11 @@ class RegistryProcess:
             self._there.clear()
             running.cancel()
             peer.close()
+
+    async def _hear(self, ask: Values) -> Values:
+        if self.changed is not None:
+            await self.changed(ask["changes"])
+        return {}
 
     async def _answer(self, ask: Values) -> Values:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 from danlu.access import identities
 from danlu.access.identities import NoNumber, Uids
@@ -10,6 +11,7 @@ from danlu.control.context import Context
 from danlu.server.registry import RegistryProcess, user_for, where_of
 from danlu.server.settings import ServerConfig
 from danlu.server.web import known_hosts
+from danlu.services.image_sync import Change
 from danlu.services.registry import Opened
 from danlu.services.registry_hosts import OwnHosts
 from danlu.services.services import Services
@@ -41,6 +43,13 @@ async def start_registry(
         )
     )
     sign_in.tell = lambda users: process.tell("forget", users=users)
+
+    async def changed(news: list[dict[str, Any]]) -> None:
+        for each in news:
+            tags = tuple(str(tag) for tag in each["tags"])
+            await ours.image_sync.changed(Change(str(each["repository"]), str(each["by"]), tags))
+
+    process.changed, process.linked = changed, ours.image_sync.compare
     await process.start()
     return process
 

@@ -13,10 +13,10 @@ from danlu.access.principal import Asker
 from danlu.control.context import Context, now
 from danlu.engines.api import Refused
 from danlu.files.bundles.stores import Trouble
-from danlu.files.bundles.worker import LARGEST_LIST
+from danlu.files.bundles.trees import LARGEST_LIST
 from danlu.spec.text import Text
 from danlu.spec.units import format_size
-from danlu.store import bundles
+from danlu.store import bundles, environments
 from danlu.store.rows import BundleRow
 from danlu.store.tx import Tx
 
@@ -67,12 +67,12 @@ class Bundles:
         owner = asks.name
         for job in self._context.jobs.values():
             if job.row.owner == owner and job.spec.bundle is not None and job.spec.bundle.id == id:
-                raise Clash(
-                    "in_use",
-                    Text(f"{job.row.ref} still needs it", f"{job.row.ref} 还需要它"),
-                )
+                raise _in_use(job.row.ref)
 
         def op(tx: Tx) -> BundleRow | None:
+            for each in environments.seen_by(tx, owner):
+                if each.owner == owner and _named(each.request.get("bundle")) == id:
+                    raise _in_use(each.name)
             row = bundles.get(tx, owner, id)
             bundles.remove(tx, owner, id)
             return row
@@ -212,6 +212,15 @@ def _refusal(trouble: Trouble) -> Exception:
         "bundle",
         Text(f"is not as it should be ({trouble.code})", f"内容不符合要求（{trouble.code}）"),
     )
+
+
+def _named(bundle: Any) -> str | None:
+    """The id in the key of a job file."""
+    return bundle.get("id") if isinstance(bundle, dict) else bundle
+
+
+def _in_use(name: str) -> Clash:
+    return Clash("in_use", Text(f"{name} still needs it", f"{name} 还需要它"))
 
 
 def _missing() -> NotThere:

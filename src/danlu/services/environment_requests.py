@@ -34,6 +34,7 @@ KEYS = (
     "nodes",
     "grace",
     "log_cap",
+    "bundle",
 )
 """Keys of a native job file. The rest is not for a place to work in: one task, no command."""
 

@@ -22,7 +22,7 @@ from danlu.control.live_job import LiveJob
 from danlu.control.submit import Brought, Submitter
 from danlu.engines.api import Duplex, Endpoint, Engine, Refused, Run, TaskRef, Tools, Unreachable
 from danlu.engines.supervisor import CONTROL, ask
-from danlu.services.images import Catalogue, Image
+from danlu.services.images import CHECKS, Catalogue, Image
 from danlu.spec.complete import Submission, complete
 from danlu.spec.ids import uuid7
 from danlu.spec.job import Kind
@@ -32,7 +32,6 @@ from danlu.store.rows import ImageCheckRow, ImageRow
 from danlu.store.tx import Tx
 
 NAME = "verify"
-CHECKS = ("ssh", "lab", "code", "gpu")
 _LONGEST = "1h"
 _PATIENCE = 300.0  # seconds for one check
 _READY_SECONDS, _PAUSE = 60.0, 0.2

@@ -26,6 +26,7 @@ from danlu.store.tx import Tx
 MOST = 1000  # of one person
 _SHARES = 200
 _KINDS = {"user": image_shares.USER, "group": image_shares.GROUP, "everybody": image_shares.ALL}
+CHECKS = ("ssh", "lab", "code", "gpu")
 WHICH = ("all", "own", "ready", "shared", "proposed")
 
 
@@ -48,6 +49,12 @@ class Image:
             if result in results:
                 return result, at
         return "ok", at
+
+    @property
+    def works(self) -> list[str]:
+        """What was tried with success, of its current digest."""
+        mine = [each for each in self.checks if each.digest == self.row.digest]
+        return sorted({each.check for each in mine if each.result == "ok"}, key=CHECKS.index)
 
 
 class Catalogue:
@@ -112,18 +119,26 @@ class Catalogue:
         at = time.time()
         row = ImageRow(uuid7(), name, asks.name, at, at, ready, "added", description)
 
-        def op(tx: Tx) -> None:
+        def op(tx: Tx) -> str:
             mine = [each for each in store.every(tx) if each.owner == asks.name]
+            known = next((each for each in mine if each.name == name), None)
+            note(tx, asks, "image.added", name, ready=ready)
+            if known is not None and known.source == "pushed" and not known.description:
+                # It was listed when it was pushed; now somebody says what it is.
+                store.update(
+                    tx, known.id, description=description, ready=ready or known.ready, updated_at=at
+                )
+                return known.id
+            if known is not None:
+                raise _is_there(name)
             if len(mine) >= MOST:
                 raise Crowded(MOST, Text("images", "镜像"))
-            if any(each.name == name for each in mine):
-                raise _is_there(name)
             store.add(tx, row)
-            note(tx, asks, "image.added", name, ready=ready)
+            return row.id
 
-        await self._context.store.write(op)
-        await self.refresh(row.id)
-        return await self.show(asks.who, row.id)
+        id = await self._context.store.write(op)
+        await self.refresh(id)
+        return await self.show(asks.who, id)
 
     async def change(self, asks: Asker, ref: str, description: str) -> Image:
         row = await self.to_change(asks.who, ref)

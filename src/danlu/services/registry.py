@@ -24,7 +24,7 @@ from danlu.registry.tokens import LONGEST
 from danlu.services.registry_hosts import OwnHosts
 from danlu.services.registry_sign_in import RegistrySignIn
 from danlu.spec.text import Text
-from danlu.store import image_shares, users
+from danlu.store import image_shares, images, users
 from danlu.store.store import Store
 from danlu.store.tx import Tx
 
@@ -35,6 +35,7 @@ Ask = Callable[..., Awaitable[dict[str, Any]]]
 Scope = tuple[str, frozenset[str]]
 """A repository, and actions of pull, push and delete."""
 _CLIENT_SECONDS = 3600.0
+_PAGE = 1000  # images
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,9 @@ class Opened:
 
 
 class Registry:
-    def __init__(self, store: Store, gate: Gate, sign_in: SignIn) -> None:
+    def __init__(self, store: Store, gate: Gate, sign_in: SignIn, url: str = "") -> None:
+        """`url`: of the pages."""
+        self._url = url
         self._store = store
         self._gate = gate
         self._opened: Opened | None = None
@@ -146,6 +149,31 @@ class Registry:
     async def may_run(self, user: str, repository: str) -> bool:
         person = await self._person(user)
         return person is not None and await self.may_pull(person, repository)
+
+    async def full_name(self, image: str) -> str | None:
+        repository = image.partition("@")[0].partition(":")[0]
+        owner = owner_of(repository)
+        if not self.is_on or split_image(image) is not None or owner is None:
+            return None
+        if owner.kind == "user":
+            user = await self._store.read(lambda tx: users.get_user(tx, owner.name))
+            if user is None:
+                return None
+        return f"{self.address_at(self._url)}/{image}"
+
+    async def is_there(self, image: str) -> bool:
+        parts = split_image(image)
+        if parts is None:
+            return False
+        _, repository, end = parts
+        if owner_of(repository) == Owner("hub") or "@" in end:
+            return True  # it is fetched when it is asked for; or it may have no tag
+        tag = end.removeprefix(":") or "latest"
+        ours = f"{repository}:{tag}"
+        rows = await self._store.read(images.every)
+        if any(self.repository(row.name) and _short(row.name) == ours for row in rows):
+            return True
+        return any(each.tag == tag for each in await self.content(repository))
 
     def here(self, image: str) -> str:
         parts = split_image(image)
@@ -242,6 +270,19 @@ class Registry:
             raise _no_repository(repository)
         return [Image(**each) for each in found["images"]]
 
+    async def content(self, repository: str | None) -> list[Image]:
+        """For the catalogue: what has a tag, in one repository or in all."""
+        images: list[Image] = []
+        after = ["", ""]
+        while True:
+            found = await self._there().ask(
+                "tagged", repository=repository, after=after, most=_PAGE
+            )
+            images += [Image(**each) for each in found["images"]]
+            if len(found["images"]) < _PAGE:
+                return images
+            after = [images[-1].repository, images[-1].tag]
+
     async def delete(self, asks: Asker, repository: str, reference: str) -> int:
         """A tag, a digest, or, without either, all of it. Returns how many images."""
         who = asks.who
@@ -292,6 +333,11 @@ class Registry:
                 ),
             )
         return self._opened
+
+
+def _short(image: str) -> str:
+    parts = split_image(image)
+    return "" if parts is None else f"{parts[1]}{parts[2] or ':latest'}"
 
 
 def _no_repository(name: str) -> NotThere:

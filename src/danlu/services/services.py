@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from danlu.services.image_builds import ImageBuilds
     from danlu.services.image_checks import ImageChecks
     from danlu.services.image_names import RegistryLink
+    from danlu.services.image_sync import ImageSync
     from danlu.services.images import Catalogue as ImageCatalogue
     from danlu.services.leaving import Leaving
     from danlu.services.metrics import Metrics
@@ -108,7 +109,7 @@ class Services:
         self.logs = JobLogs(controller, found, Logs(context, lookup), gate)
         self.tasks = Tasks(controller, found, gate)
         self.stream = Stream(Feed(context), self.cluster, context.settings.limits.streams, names)
-        self.registry = Registry(context.store, gate, accounts.sign_in)
+        self.registry = Registry(context.store, gate, accounts.sign_in, self._url)
         self.server = Server(controller, addresses, demo)
         self.doors = self._doors()
         self.web_doors = WebDoors(context, gate, accounts.tickets, self.tasks, self.doors)
@@ -219,6 +220,12 @@ class Services:
         from danlu.services.image_builds import ImageBuilds
 
         return ImageBuilds(self._controller, self._submitter, self.images, self.saves)
+
+    @cached_property
+    def image_sync(self) -> ImageSync:
+        from danlu.services.image_sync import ImageSync
+
+        return ImageSync(self._context, self._registry_link, self.registry)
 
     def _registry_link(self) -> RegistryLink | None:
         return self._link if self.registry.is_on else None

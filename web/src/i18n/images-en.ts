@@ -28,6 +28,7 @@ export const imagesEn = {
   verdicts: { ok: "works", failed: "does not work", running: "being tried", unverified: "not tried" } as Record<string, string>,
   checks: { lab: "JupyterLab", code: "VS Code", ssh: "SSH", gpu: "GPU" } as Record<string, string>,
   results: { ok: "works", failed: "failed", skipped: "left out", running: "running" } as Record<string, string>,
+  worksWith: (checks: string[]) => `works: ${checks.join(", ")}`,
   verifiedAt: (at: string) => `tried ${at}`,
   sizeUnknown: "size not known yet",
   onNodes: (n: number, all: number) => (n === 0 ? "on no node yet" : n === all ? `on all ${all} nodes` : `on ${n} of ${all} nodes`),
@@ -41,6 +42,7 @@ export const imagesEn = {
   use: "Use in a job",
   useEnvironment: "New environment",
   details: "Details",
+  answered: (decision: string, note: string) => `An admin: ${decision}. ${note}`,
   proposal: { proposed: "proposed", accepted: "accepted", rejected: "declined" } as Record<string, string>,
   share: {
     title: "Share",

@@ -28,6 +28,7 @@ export const imagesZh: ImageWords = {
   verdicts: { ok: "可用", failed: "不可用", running: "正在试", unverified: "没试过" },
   checks: { lab: "JupyterLab", code: "VS Code", ssh: "SSH", gpu: "显卡" },
   results: { ok: "可用", failed: "失败", skipped: "跳过", running: "进行中" },
+  worksWith: (checks) => `可用：${checks.join("、")}`,
   verifiedAt: (at) => `${at} 试过`,
   sizeUnknown: "大小未知",
   onNodes: (n, all) => (n === 0 ? "还不在任何节点上" : n === all ? `在全部 ${all} 个节点上` : `在 ${n}/${all} 个节点上`),
@@ -41,6 +42,7 @@ export const imagesZh: ImageWords = {
   use: "用于任务",
   useEnvironment: "新建环境",
   details: "详情",
+  answered: (decision, note) => `管理员：${decision}。${note}`,
   proposal: { proposed: "待审", accepted: "已通过", rejected: "未通过" },
   share: {
     title: "共享",

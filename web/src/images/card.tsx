@@ -46,6 +46,7 @@ export function Card({ image }: { image: Image }) {
             <Verified image={image} />
             {image.ready && <span className="badge">{words.ready}</span>}
             {image.proposal === "proposed" && <span className="badge wait">{words.proposal["proposed"]}</span>}
+            {image.proposal === "rejected" && image.owner === me.user && <span className="badge bad" title={image.proposal_note}>{words.proposal["rejected"]}</span>}
           </p>
         </div>
         <Link className="button small plain" to={pathOf(image)} aria-label={`${words.details}: ${image.name}`}><Right /></Link>

@@ -43,6 +43,9 @@ export default function ImagePage() {
   );
 }
 
+/** Its owner reads here what the admins have answered. */
+const decided = (image: Detail) => image.proposal === "accepted" || image.proposal === "rejected";
+
 function Shown({ image }: { image: Detail }) {
   const words = useImageWords();
   const me = useMe();
@@ -64,6 +67,7 @@ function Shown({ image }: { image: Detail }) {
           <Link className="button primary" to={jobWith(image.name)}>{words.use}</Link>
         </div>
       </div>
+      {decided(image) && image.proposal_note !== "" && <p className="note breakable lines">{words.answered(words.proposal[image.proposal] ?? "", image.proposal_note)}</p>}
       {image.description !== "" && <p className="card body-text breakable lines">{image.description}</p>}
       <div className="row wrap image-acts">
         {may.decide && <Decide image={image} />}

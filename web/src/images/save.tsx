@@ -1,5 +1,5 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useRef, useState, type FormEvent } from "react";
 import { Link } from "react-router";
 import { api, got, type Schemas } from "../api/client";
 import { useMe } from "../api/session";
@@ -60,7 +60,9 @@ function Form({ of, begun, close }: { of: Saved; begun: (id: string) => void; cl
       begun(save.id);
     },
   });
-  const found = asked.data;
+  const last = useRef<Estimate>(undefined); // a name that is refused does not take the form away
+  if (asked.data !== undefined) last.current = asked.data;
+  const found = asked.data ?? last.current;
   const problem = said(found, "problem");
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -78,7 +80,7 @@ function Form({ of, begun, close }: { of: Saved; begun: (id: string) => void; cl
         </p>
       )}
       <Field label={words.name} hint={words.nameHint(slug(me.user))}>
-        <input className="input mono" name="image" required maxLength={255} value={image} autoComplete="off" spellCheck={false} aria-invalid={going.error !== null} onBlur={() => setSettled(image.trim())} onChange={(event) => setImage(event.target.value)} />
+        <input className="input mono" name="image" required maxLength={255} value={image} autoComplete="off" spellCheck={false} aria-invalid={going.error !== null || asked.error !== null} onBlur={() => setSettled(image.trim())} onChange={(event) => setImage(event.target.value)} />
       </Field>
       <label className="check">
         <input type="checkbox" checked={stop} onChange={(event) => setStop(event.target.checked)} />
@@ -86,7 +88,7 @@ function Form({ of, begun, close }: { of: Saved; begun: (id: string) => void; cl
       </label>
       {!stop && <p className="note">{words.stopNote}</p>}
       {problem !== "" && <p className="problem" role="alert">{problem}</p>}
-      <Wrong error={going.error} />
+      <Wrong error={going.error ?? asked.error} />
       <div className="row">
         <button className="button primary" disabled={going.isPending || found === undefined}>
           <Box />

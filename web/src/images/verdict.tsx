@@ -14,7 +14,7 @@ export function Verified({ image }: { image: Image }) {
   return (
     <span className={`badge ${tone}`} title={image.verified_at === null ? undefined : words.verifiedAt(clock(image.verified_at, time))}>
       <Icon size={13} />
-      {words.verdicts[image.verified] ?? image.verified}
+      {image.verified === "ok" && image.works.length > 0 ? words.worksWith(image.works.map((each) => words.checks[each] ?? each)) : (words.verdicts[image.verified] ?? image.verified)}
     </span>
   );
 }

@@ -46,9 +46,7 @@ def env(session: Session, args: Args) -> int:
     if verb in ("share", "unshare") and len(names) > 1:
         return _share(session, verb, names[0], names[1:])
     if verb == "save" and len(names) == 2:
-        from danlu.cli.commands.saving import save_as
-
-        return save_as(session, args, names[0], names[1])
+        return _save(session, args, *names)
     several = {"start": ours.start, "stop": ours.stop, "delete": ours.delete}
     if verb in several and names:
         return _each(session, args, several[verb])
@@ -59,7 +57,7 @@ def env(session: Session, args: Args) -> int:
 
 
 def _create(session: Session, args: Args, name: str) -> int:
-    ours, keys = session.client.environments, job_keys(args)
+    ours, keys = session.client.environments, _keys(session, args)
     if args.flag("dry-run"):
         found = ours.create(name, dry_run=True, **keys)
         if session.json:
@@ -74,6 +72,15 @@ def _create(session: Session, args: Args, name: str) -> int:
     keys |= {"id": uuid7(), "start": not args.flag("no-start")}
     made = send(lambda: ours.create(name, **keys), patience(args), repeatable=True)
     return _told(session, [made["environment"]])
+
+
+def _keys(session: Session, args: Args) -> dict[str, Any]:
+    keys = job_keys(args)
+    if args.flag("carry"):
+        from danlu.cli.carrying import bring
+
+        keys["bundle"] = bring(session, args)
+    return keys
 
 
 def _show(session: Session, args: Args, name: str) -> int:
@@ -104,6 +111,21 @@ def _show(session: Session, args: Args, name: str) -> int:
     return codes.OK
 
 
+def _save(session: Session, args: Args, name: str, image: str) -> int:
+    from danlu.cli.commands.saving import save_as
+
+    found = session.client.environments.show(name)
+    job = found["job"]
+    if job is None or found["state"] != "running":
+        raise Failure("env.save_not_running", codes.CONFLICT, name=name)
+    try:
+        return save_as(session, args, job["id"], image, named=name)
+    except ApiError as no:
+        if no.code != "no_image":
+            raise
+        raise Failure("env.save_no_image", codes.CONFLICT, name=name) from None
+
+
 def _open(session: Session, args: Args, name: str, what: str = "lab") -> int:
     if what not in _OPENS:
         raise UsageError("env.bad_door", "env", word=what)
@@ -132,7 +154,7 @@ def _site(session: Session) -> str:
 def _change(session: Session, args: Args, name: str) -> int:
     ours = session.client.environments
     keys: dict[str, Any] = {
-        key: None if value == _NONE else value for key, value in job_keys(args).items()
+        key: None if value == _NONE else value for key, value in _keys(session, args).items()
     }
     if not keys:
         raise UsageError("env.nothing", "env")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from danlu.sdk import model
 
 _WHICH = ("own", "ready", "shared", "proposed")
+_CHECKS = {"ssh": "SSH", "lab": "JupyterLab", "code": "VS Code", "gpu": "GPU"}
 _HEADS = ("name", "owner", "size", "verified", "nodes", "description")
 _SIMPLE = ("propose", "accept", "reject")
 _PAUSE = 0.5
@@ -89,14 +90,23 @@ def _row(found: model.Image) -> list[str]:
     mark = t("image.ready") if found["ready"] else ""
     text = found["description"].partition("\n")[0][:60]
     proposed = t("image.is_proposed") if found["proposal"] == "proposed" else ""
+    if found["proposal"] == "rejected":
+        proposed = t("image.is_rejected", note=found["proposal_note"].partition("\n")[0][:60])
     return [
         found["name"],
         found["owner"],
         size(found["size"]) if found["size"] else "-",
-        t(f"image.verified_{found['verified']}"),
+        _verified(found),
         ", ".join(have[:3]) + (f" +{len(have) - 3}" if len(have) > 3 else "") or "-",
         " ".join(part for part in (mark, proposed, text) if part) or "-",
     ]
+
+
+def _verified(found: model.Image) -> str:
+    """What exactly was tried."""
+    if found["verified"] == "ok" and found["works"]:
+        return ", ".join(_CHECKS.get(each, each) for each in found["works"])
+    return t(f"image.verified_{found['verified']}")
 
 
 def _share(session: Session, verb: str, name: str, people: list[str]) -> int:
@@ -192,7 +202,7 @@ def _told(session: Session, found: model.ImageDetail, everything: bool = False) 
         ("shared", ", ".join(_party_words(each) for each in found["shares"])),
         ("proposal", t(f"image.proposal_{found['proposal']}") if found["proposal"] else ""),
         ("note", found["proposal_note"]),
-        ("verified", t(f"image.verified_{found['verified']}")),
+        ("verified", _verified(found)),
     ]
     if inside is not None:
         lines += [
@@ -205,9 +215,10 @@ def _told(session: Session, found: model.ImageDetail, everything: bool = False) 
     for label, value in shown:
         sys.stdout.write(f"{label}{' ' * (room - width(label))}  {printable(value)}\n")
     for check in found["checks"]:
+        name = _CHECKS.get(check["check"], check["check"])
         result = t(f"image.result_{check['result']}")
         detail = str(pick(check, "detail") or "")
-        line = f"  {check['check']}: {result}  {clock(check['at'])}  {check['job']}"
+        line = f"  {name}: {result}  {clock(check['at'])}  {check['job']}"
         sys.stdout.write(printable(f"{line}  {detail}" if detail else line) + "\n")
     for node in found["nodes"]:
         _tell_node(node)

@@ -28,8 +28,10 @@ def save(session: Session, args: Args) -> int:
     return save_as(session, args, job, image)
 
 
-def save_as(session: Session, args: Args, job: str, image: str) -> int:
-    """Says beforehand what it takes, then follows it; leaving does not end it."""
+def save_as(session: Session, args: Args, job: str, image: str, named: str | None = None) -> int:
+    """Says beforehand what it takes, then follows it; leaving does not end it. `named`: as people
+    know it.
+    """
     ours, task = session.client.images, args.integer("task") or 0
     if args.flag("dry-run"):
         found = ours.save_estimate(job, image, task=task)
@@ -46,7 +48,11 @@ def save_as(session: Session, args: Args, job: str, image: str) -> int:
         id=uuid7(),
     )
     if not session.json:
-        words = {"job": begun["job"], "image": begun["image"], "size": size(begun["total"])}
+        words = {
+            "job": named or begun["job"],
+            "image": begun["image"],
+            "size": size(begun["total"]),
+        }
         sys.stdout.write(printable(t("save.begun", **words)) + "\n")
     if not args.flag("detach"):
         begun = _follow(session, begun)

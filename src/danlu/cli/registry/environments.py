@@ -20,6 +20,7 @@ COMMANDS = (
             Option("secret", "[VARIABLE=]NAME", many=True),
             Option("mount", "VOLUME:PATH[:ro]", many=True),
             Option("port", "NAME[=N]", many=True),
+            Option("carry", "[FOLDER]", words=FOLDER),
             Option("queue", "QUEUE", "q"),
             Option("group", "GROUP"),
             Option("priority", "N", "p"),

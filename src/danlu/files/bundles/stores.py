@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import fcntl
 import json
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -15,11 +16,14 @@ from danlu.access.identities import Person, Uids
 from danlu.engines.api import Refused
 from danlu.files.settings import FileSettings
 
+log = logging.getLogger("danlu")
 AREA = "bundles"
 CARRIED = "carried"
 """The folder of a home with the working folders."""
 _AT_ONCE = 4
 _WORKER = os.path.join(os.path.dirname(__file__), "worker.py")  # a program of its own
+_PAUSE = 0.5  # seconds before the next working folder is made: the job comes first
+_UNUSED = 86400.0  # seconds such a folder is kept if nobody takes it
 _PIPE = 1 << 20  # bytes
 Values = dict[str, Any]
 
@@ -38,6 +42,8 @@ class BundleStores:
         self._settings = settings
         self._uids = uids
         self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._ahead: dict[str, asyncio.Task[None]] = {}  # by owner
+        self._one = asyncio.Semaphore(1)
 
     def folder_of(self, user: str) -> str:
         return f"{self._settings.data}/{AREA}/{user}"
@@ -50,18 +56,42 @@ class BundleStores:
     async def check_out(self, person: Person, bundle: str, job: str, ref: str) -> Values:
         name = ref.rpartition("/")[2]  # without the owner
         ask = {"op": "check_out", "id": bundle, "job": job, "folder": f"{CARRIED}/{name}"}
+        await self._end_ahead(person.name)
         async with self._turns:
-            return await self._ask(person, ask | self._home(person))
+            made = await self._ask(person, ask | self._home(person))
+        if made.get("ahead") and person.name not in self._ahead:
+            task = asyncio.create_task(self._make_ahead(person, bundle))
+            self._ahead[person.name] = task
+        return made
+
+    async def _make_ahead(self, person: Person, bundle: str) -> None:
+        """The folder for this person's next job, while nobody waits for it."""
+        try:
+            await asyncio.sleep(_PAUSE)
+            async with self._one:
+                await self._ask(person, {"op": "ahead", "id": bundle} | self._home(person))
+        except (Trouble, Refused, OSError) as trouble:
+            log.info("no folder was made ahead for %s: %s", person.name, trouble)
+        finally:
+            if self._ahead.get(person.name) is asyncio.current_task():
+                del self._ahead[person.name]
+
+    async def _end_ahead(self, user: str) -> None:
+        """What was made so far is used."""
+        task = self._ahead.pop(user, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait((task,))
 
     async def slim(self, person: Person, job: str) -> Values:
         async with self._turns:
             return await self._ask(person, {"op": "slim", "job": job} | self._home(person))
 
-    async def collect(self, person: Person, keep: list[str]) -> Values:
+    async def collect(self, person: Person, keep: list[str], unused: float = _UNUSED) -> Values:
         if not await asyncio.to_thread(os.path.isdir, self.folder_of(person.name)):
             return {"bytes": 0, "removed": 0}
         async with self._turns:
-            return await self._ask(person, {"op": "collect", "keep": keep})
+            return await self._ask(person, {"op": "collect", "keep": keep, "ahead": unused})
 
     def _home(self, person: Person) -> Values:
         return {"home": str(self._settings.home_of(person.name))}
@@ -101,7 +131,10 @@ class BundleStores:
             line = await process.stdout.readline()
         except BaseException:
             with contextlib.suppress(ProcessLookupError):
-                process.kill()
+                if ask["op"] == "ahead":
+                    process.terminate()
+                else:
+                    process.kill()
             raise
         finally:
             await process.wait()

@@ -8,154 +8,45 @@ opened before it gives up root, everything in them afterwards:
     <store>/trees/<id>         lists of files, zlib-compressed; complete
     <store>/offered/<id>       the same, while contents are missing
     <store>/made/<job>         when a working folder was made
+    <store>/ahead              the next working folder, made ahead; its note is ahead.json
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import json
 import os
-import stat
 import sys
 import time
 import zlib
+
+if not __package__:  # started by file name
+    sys.path.insert(0, os.path.abspath(__file__).rsplit("/", 4)[0])
+
+from danlu.files.bundles import ahead
+from danlu.files.bundles.trees import (
+    FOLDER,
+    NEW_FILE,
+    Bad,
+    Tree,
+    blob,
+    read_tree,
+    write_file,
+)
+from danlu.files.bundles.working import check_out, slim
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, BinaryIO
 
-LARGEST_LIST = 64 << 20
-LONGEST_PATH = 4096
-DEEPEST = 200
 GRACE = 3600.0  # seconds a new blob is kept although no list names it yet
 HEAD = 40  # bytes before each blob: SHA-256 and size
 PIECE = 1 << 20
 FEW = 64
-FICLONE = 0x40049409
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
-
-
-class Bad(Exception):
-    """What was sent is not right. `code` and values for a message."""
-
-    def __init__(self, code: str, **values: object) -> None:
-        super().__init__(code)
-        self.answer = {"error": code, **values}
-
-
-class Tree:
-    """A list of files, folders before what is in them."""
-
-    def __init__(self, entries: list[list[Any]]) -> None:
-        self.entries = entries
-        self.files = [each for each in entries if each[0] == "f"]
-        self.sizes = {each[4]: each[3] for each in self.files}
-
-    @property
-    def bytes(self) -> int:
-        return sum(each[3] for each in self.files)
-
-
-def read_tree(packed: bytes, most_files: int, most_bytes: int) -> tuple[str, Tree]:
-    """Checks every word of it: it comes from a client."""
-    unpack = zlib.decompressobj()
-    try:
-        raw = unpack.decompress(packed, LARGEST_LIST)
-        if unpack.unconsumed_tail:
-            raise Bad("list_too_long")
-        entries = json.loads(raw)
-    except (zlib.error, ValueError, RecursionError):
-        raise Bad("not_a_list") from None
-    if not isinstance(entries, list):
-        raise Bad("not_a_list")
-    if len(entries) > most_files:
-        raise Bad("too_many_files", files=len(entries), most=most_files)
-    folders, last = {""}, ""
-    for entry in entries:
-        path = _check_entry(entry, folders)
-        if path <= last:
-            raise Bad("not_a_list")
-        last = path
-    tree = Tree(entries)
-    if tree.bytes > most_bytes:
-        raise Bad("too_large", bytes=tree.bytes, most=most_bytes)
-    return hashlib.sha256(raw).hexdigest(), tree
-
-
-def _check_entry(entry: object, folders: set[str]) -> str:
-    """["d", path, mode], ["f", path, mode, size, sha256, mtime] or ["l", path, target]."""
-    length = {"d": 3, "f": 6, "l": 3}
-    if not isinstance(entry, list) or not entry or length.get(entry[0]) != len(entry):
-        raise Bad("not_a_list")
-    kind, path = entry[0], entry[1]
-    if not isinstance(path, str) or not _plain(path):
-        raise Bad("bad_name", name=str(path)[:200])
-    parent = path.rpartition("/")[0]
-    if parent not in folders:  # so nothing is ever written through a link
-        raise Bad("bad_name", name=path[:200])
-    if kind == "l":
-        if not isinstance(entry[2], str) or not stays_inside(path, entry[2]):
-            raise Bad("link_leads_out", name=path[:200])
-        return path
-    numbers = entry[2:] if kind == "d" else [entry[2], entry[3], entry[5]]
-    if not all(type(each) is int and 0 <= each < 2**62 for each in numbers):
-        raise Bad("not_a_list")
-    if kind == "d":
-        folders.add(path)
-    elif not _is_digest(entry[4]):
-        raise Bad("not_a_list")
-    return path
-
-
-def _plain(path: str) -> bool:
-    try:
-        raw = os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
-    parts = raw.split(b"/")
-    return (
-        len(raw) <= LONGEST_PATH
-        and len(parts) <= DEEPEST
-        and b"\0" not in raw
-        and all(part not in (b"", b".", b"..") and len(part) <= 255 for part in parts)
-    )
-
-
-def stays_inside(path: str, target: str) -> bool:
-    """Whether a link leads to something in the same tree."""
-    try:
-        if (
-            not target
-            or "\0" in target
-            or target.startswith("/")
-            or len(os.fsencode(target)) > 4095
-        ):
-            return False
-    except UnicodeEncodeError:
-        return False
-    depth = path.count("/")
-    for part in target.split("/"):
-        if part == "..":
-            depth -= 1
-        elif part not in ("", "."):
-            depth += 1
-        if depth < 0:
-            return False
-    return True
-
-
-def _is_digest(text: object) -> bool:
-    return isinstance(text, str) and len(text) == 64 and not set(text) - set("0123456789abcdef")
-
-
-def blob(digest: str) -> str:
-    return f"blobs/{digest[:2]}/{digest[2:]}"
 
 
 # -- uploading -----------------------------------------------------------------------------------
@@ -168,7 +59,7 @@ def offer(ask: dict[str, Any], body: BinaryIO) -> dict[str, Any]:
     for name in ("blobs", "trees", "offered", "made"):
         os.makedirs(name, 0o700, exist_ok=True)
     if not os.path.exists(f"trees/{id}"):
-        _write(f"offered/{id}", packed)
+        write_file(f"offered/{id}", packed)
     return _settle(id, tree)
 
 
@@ -252,13 +143,6 @@ def _take_blob(digest: str, size: int, body: BinaryIO, sync: bool) -> None:
         os.close(file)
 
 
-def _write(path: str, data: bytes) -> None:
-    draft = f"{path}.{os.getpid()}"
-    with open(draft, "xb") as file:
-        file.write(data)
-    os.replace(draft, path)
-
-
 def _fsync(path: str) -> None:
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -278,196 +162,6 @@ def _sync() -> None:
         ctypes.CDLL(None).syncfs(folder)
     finally:
         os.close(folder)
-
-
-# -- working folders -----------------------------------------------------------------------------
-
-
-def check_out(ask: dict[str, Any], home: int) -> dict[str, Any]:
-    """Makes a working folder, once per job: a retried job finds what it wrote there."""
-    made = _made(ask["job"], home)
-    if made is not None:
-        return {"made": False, "folder": made["folder"]}
-    tree = _complete(ask["id"])
-    store = os.open(".", FOLDER)
-    outer, _, name = ask["folder"].rpartition("/")
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(outer, 0o700, dir_fd=home)
-    parent = os.open(outer, FOLDER, dir_fd=home)
-    draft = f".{name}.{ask['job']}"
-    _clear(draft, parent)
-    os.mkdir(draft, 0o700, dir_fd=parent)
-    os.fchdir(os.open(draft, FOLDER, dir_fd=parent))
-    try:
-        cloned = _fill(tree, store)
-        os.fchdir(store)
-        folder = _rename(draft, outer, (name, f"{name}-{ask['job'][-12:]}"), parent, ask)
-    except BaseException:
-        os.fchdir(store)
-        _clear(draft, parent)
-        raise
-    return {"made": True, "folder": folder, "cloned": cloned, "bytes": tree.bytes}
-
-
-def _made(job: str, home: int) -> dict[str, Any] | None:
-    """The working folder that was made for a job, if it is still there."""
-    try:
-        with open(f"made/{job}", "rb") as file:
-            made: dict[str, Any] = json.loads(file.read())
-            made["at"] = os.fstat(file.fileno()).st_ctime_ns
-        os.stat(made["folder"], dir_fd=home, follow_symlinks=False)
-    except (OSError, ValueError):
-        return None
-    return made
-
-
-def _rename(
-    draft: str, outer: str, names: tuple[str, ...], parent: int, ask: dict[str, Any]
-) -> str:
-    """Another folder of that name may be left from before the platform was set up anew."""
-    for name in names:
-        folder = f"{outer}/{name}"
-        if os.path.lexists(f"/proc/self/fd/{parent}/{name}"):
-            continue
-        note = json.dumps({"id": ask["id"], "folder": folder}).encode()
-        _write(f"made/{ask['job']}", note)  # first: a crash in between leads here again
-        os.rename(draft, name, src_dir_fd=parent, dst_dir_fd=parent)
-        return folder
-    raise Bad("folder_taken", name=ask["folder"])
-
-
-def _complete(id: str) -> Tree:
-    try:
-        with open(f"trees/{id}", "rb") as file:
-            return Tree(json.loads(zlib.decompress(file.read())))
-    except (OSError, zlib.error, ValueError):
-        raise Bad("unknown") from None
-
-
-def _fill(tree: Tree, store: int) -> bool:
-    """Writes below the current folder, which is new and nobody else's."""
-    cloning, folders = True, []
-    for entry in tree.entries:
-        kind, path = entry[0], entry[1]
-        if kind == "d":
-            os.mkdir(path, 0o700)
-            folders.append(entry)
-        elif kind == "l":
-            os.symlink(entry[2], path)
-        else:
-            cloning = _copy(entry, store, cloning)
-    for entry in reversed(folders):
-        os.chmod(entry[1], entry[2] & 0o777 | 0o700)
-    return cloning
-
-
-def _copy(entry: list[Any], store: int, cloning: bool) -> bool:
-    """Shares the blocks where the file system can. Returns whether it could."""
-    _, path, mode, size, digest, mtime = entry
-    try:
-        source = os.open(blob(digest), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=store)
-    except FileNotFoundError:
-        raise Bad("damaged", name=path[:200]) from None
-    try:
-        if os.fstat(source).st_size != size:
-            raise Bad("damaged", name=path[:200])
-        file = os.open(path, NEW_FILE, 0o600)
-        try:
-            if cloning and size:
-                try:
-                    fcntl.ioctl(file, FICLONE, source)
-                except OSError:
-                    cloning = False
-            if size and not cloning:
-                _copy_bytes(source, file, size)
-            os.fchmod(file, mode & 0o777 | 0o600)
-            os.utime(file, ns=(mtime, mtime))
-        finally:
-            os.close(file)
-    finally:
-        os.close(source)
-    return cloning
-
-
-def _copy_bytes(source: int, file: int, size: int) -> None:
-    done = 0
-    while done < size:
-        moved = _move(source, file, done, size - done)
-        if not moved:
-            raise Bad("damaged", name="")
-        done += moved
-
-
-def _move(source: int, file: int, at: int, size: int) -> int:
-    """The server of a network disk may copy by itself."""
-    try:
-        return os.copy_file_range(source, file, min(size, 1 << 30), at, at)
-    except OSError as error:
-        if error.errno not in (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
-            raise
-    os.lseek(file, at, os.SEEK_SET)
-    return os.sendfile(file, source, at, min(size, 1 << 30))
-
-
-def _clear(name: str, folder: int) -> None:
-    import shutil
-
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(name, dir_fd=folder)
-
-
-def slim(ask: dict[str, Any], home: int) -> dict[str, Any]:
-    """Leaves only what the job wrote or changed: the rest is in the bundle."""
-    made = _made(ask["job"], home)
-    if made is None:
-        _forget(ask["job"])
-        return {"removed": 0}
-    try:
-        tree = _complete(made["id"])
-        here = home
-        for part in made["folder"].split("/"):
-            here = os.open(part, FOLDER, dir_fd=here)
-    except (OSError, Bad):
-        _forget(ask["job"])
-        return {"removed": 0}
-    store = os.open(".", FOLDER)
-    os.fchdir(here)
-    removed = _remove_unchanged(tree, made["at"])
-    os.fchdir(store)
-    _remove_empty(made["folder"], home)
-    _forget(ask["job"])
-    return {"removed": removed}
-
-
-def _forget(job: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(f"made/{job}")
-
-
-def _remove_unchanged(tree: Tree, at: int) -> int:
-    removed = 0
-    for entry in tree.entries:
-        kind, path = entry[0], entry[1]
-        with contextlib.suppress(OSError):
-            found = os.lstat(path)
-            if found.st_ctime_ns > at or found.st_nlink > 1:
-                continue
-            if kind == "f" and stat.S_ISREG(found.st_mode):
-                if found.st_size == entry[3] and found.st_mtime_ns == entry[5]:
-                    os.unlink(path)
-                    removed += found.st_size
-            elif kind == "l" and stat.S_ISLNK(found.st_mode):
-                os.unlink(path)
-    for entry in reversed(tree.entries):
-        if entry[0] == "d":
-            with contextlib.suppress(OSError):
-                os.rmdir(entry[1])  # only if nothing is left in it
-    return removed
-
-
-def _remove_empty(folder: str, home: int) -> None:
-    with contextlib.suppress(OSError):
-        os.rmdir(folder, dir_fd=home)
 
 
 # -- cleaning ------------------------------------------------------------------------------------
@@ -497,6 +191,7 @@ def collect(ask: dict[str, Any]) -> dict[str, Any]:
                     removed += size
                 else:
                     left += size
+    removed += ahead.collect(named_lists=keep, oldest=now - ask["ahead"])
     return {"bytes": left, "removed": removed}
 
 
@@ -535,6 +230,8 @@ def work(ask: dict[str, Any], body: BinaryIO) -> dict[str, Any]:
             return put(ask, body)
         case "check_out":
             return check_out(ask, home)
+        case "ahead":
+            return ahead.make(ask["id"], home)
         case "slim":
             return slim(ask, home)
         case "collect":

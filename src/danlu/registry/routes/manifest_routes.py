@@ -39,6 +39,9 @@ async def put(call: Call) -> None:
     made = await call.store.put_manifest(
         call.repository, call.reference, body, kind, tags, algorithm
     )
+    named = tags if is_digest(call.reference) else [call.reference, *tags]
+    if named:
+        call.store.changed(call.repository, call.who.name, named)
     headers = [
         ("location", f"/v2/{call.repository}/manifests/{made.digest}"),
         ("docker-content-digest", made.digest),
@@ -52,6 +55,7 @@ async def delete(call: Call) -> None:
     check_reference(call.reference)
     if not await call.store.delete_manifest(call.repository, call.reference):
         raise unknown_manifest(call.repository, call.reference)
+    call.store.changed(call.repository, call.who.name, [])
     await call.request.answer(202)
 
 
