@@ -21,9 +21,10 @@ from danlu.engines.api import Engine, Unreachable
 from danlu.files import staging
 from danlu.files.declaring import check
 from danlu.files.settings import FileSettings, VolumeConfig
+from danlu.files.shown import Shown
 from danlu.files.volumes import Volume, Volumes, config_of, real_path
 from danlu.spec.errors import Wrong
-from danlu.spec.text import EMPTY, Text
+from danlu.spec.text import Text
 from danlu.spec.ties import read_target
 from danlu.store import datasets, groups, users
 from danlu.store import volumes as volume_store
@@ -36,17 +37,6 @@ _NAMES = {
     "users": Text("user", "用户"),
     "nodes": Text("node", "节点"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A volume in a listing. `usable`: the principal may mount it."""
-
-    config: VolumeConfig
-    path: str
-    usable: bool
-    warning: Text = EMPTY
-    speed: SpeedRow | None = None  # as last measured
 
 
 @dataclass(frozen=True, slots=True)

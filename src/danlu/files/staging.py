@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from danlu.files import staging_worker
-
 Values = dict[str, Any]
+_WORKER = os.path.join(os.path.dirname(__file__), "staging_worker.py")  # a program of its own
 
 
 class Trouble(Exception):
@@ -44,7 +44,7 @@ async def measure(folder: str) -> Values:
 
 async def _run(words: tuple[str, ...], told: Callable[[Values], None] | None = None) -> Values:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", staging_worker.__file__, *words),
+        *(sys.executable, "-I", "-S", _WORKER, *words),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
     )

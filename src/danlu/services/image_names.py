@@ -17,6 +17,7 @@ from danlu.registry.tokens import ACTIONS, PULL
 from danlu.services.registry import Registry
 from danlu.spec.text import Text
 
+MOST = 1000  # images of one person
 NOWHERE = "danlu.internal"
 """The registry of images that are on a node only. No such host exists, so nothing is pulled."""
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from danlu.access.errors import AccessError
 from danlu.control.context import Context, log
-from danlu.services.image_names import Link, OwnImage, own_image
-from danlu.services.images import MOST
+from danlu.services.image_names import MOST, Link, OwnImage, own_image
 from danlu.services.registry import Image, Registry
 from danlu.spec.ids import uuid7
 from danlu.store import image_shares, users

@@ -14,7 +14,7 @@ from danlu.control.context import Context
 from danlu.engines.api import Images as ImageEngine
 from danlu.engines.api import Saved
 from danlu.services.image_inside import ImageInside
-from danlu.services.image_names import Link, OwnImage, own_image
+from danlu.services.image_names import MOST, Link, OwnImage, own_image
 from danlu.services.image_nodes import ImageNodes, OnNode
 from danlu.spec.ids import uuid7
 from danlu.spec.text import Text
@@ -23,7 +23,6 @@ from danlu.store import images as store
 from danlu.store.rows import ImageCheckRow, ImageRow, ImageSaveRow, ImageShareRow
 from danlu.store.tx import Tx
 
-MOST = 1000  # of one person
 _SHARES = 200
 _KINDS = {"user": image_shares.USER, "group": image_shares.GROUP, "everybody": image_shares.ALL}
 CHECKS = ("ssh", "lab", "code", "gpu")

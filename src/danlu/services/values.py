@@ -7,7 +7,7 @@ from danlu.control.log_search import Search
 from danlu.control.rulebook import EVERYBODY, Kind
 from danlu.control.totals import Count
 from danlu.control.words import event_words
-from danlu.files.catalogue import Shown
+from danlu.files.shown import Shown
 from danlu.store.errors import StoreError
 from danlu.store.feed import Happening
 from danlu.store.listing import SORTS
