@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from danlu.spec.codec import from_values, to_values
 from danlu.spec.complete import complete, read_submissions
 from danlu.spec.job import JobSpec
-from danlu.spec.native import to_native, to_yaml
+from danlu.spec.native import to_native
+from danlu.spec.native_yaml import to_yaml
 from tests.spec.strategies import specs
 
 

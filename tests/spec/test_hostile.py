@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from danlu.spec.codec import from_values, to_values
 from danlu.spec.complete import complete, read_submissions
 from danlu.spec.errors import SpecError
-from danlu.spec.native import to_yaml
+from danlu.spec.native_yaml import to_yaml
 from danlu.spec.read import RawJob, read_jobs
 from danlu.spec.request import JOB_KEYS, ROLE_KEYS
 from tests.spec.test_complete import FULL

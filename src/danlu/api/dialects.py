@@ -13,7 +13,7 @@ from danlu.api.dependencies import Our, Who
 from danlu.api.problems import ApiProblem, error_responses
 from danlu.services.submitting import PLAIN, File, Language
 from danlu.spec.dialects import Converted, Dialect
-from danlu.spec.native import to_native, to_yaml
+from danlu.spec.native import to_native
 from danlu.spec.text import Text
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
@@ -124,6 +124,8 @@ async def converted(request: Request, our: Our, who: Who) -> Values:
 
 
 def conversion_view(found: Converted) -> Values:
+    from danlu.spec.native_yaml import to_yaml
+
     return {
         "dialect": found.dialect,
         "jobs": [{"native": to_native(j.spec), "yaml": to_yaml(j.spec)} for j in found.jobs],

@@ -23,7 +23,7 @@ from danlu.api.views import (
 )
 from danlu.api.why import waiting_view
 from danlu.services.submitting import Preview
-from danlu.spec.native import to_native, to_yaml
+from danlu.spec.native import to_native
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 Values = dict[str, Any]
@@ -145,6 +145,8 @@ async def spec(
     found = await our.jobs.spec(who, ref)
     if format == "json":
         return to_native(found, None if defaults else our.jobs.defaults)
+    from danlu.spec.native_yaml import to_yaml
+
     return Response(to_yaml(found), media_type="application/yaml")
 
 

@@ -16,7 +16,8 @@ from typing import Any
 from danlu.spec.defaults import Defaults
 from danlu.spec.dialects import Dialect, Options, Site, SiteVolume, convert
 from danlu.spec.errors import SpecError
-from danlu.spec.native import as_yaml, to_native
+from danlu.spec.native import to_native
+from danlu.spec.native_yaml import as_yaml
 from danlu.spec.units import M
 
 _USUAL = Defaults()

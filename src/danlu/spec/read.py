@@ -9,12 +9,14 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from danlu.spec.errors import Path, SpecError, file_error, shorten
-from danlu.spec.read_yaml import control_line, load_yaml
 from danlu.spec.text import Text
 from danlu.spec.units import M, format_size
+
+if TYPE_CHECKING:
+    from danlu.spec.read_yaml import Document
 
 LARGEST_FILE = M
 MOST_JOBS = 10_000
@@ -81,6 +83,8 @@ def decode(text: bytes | str, largest: int = LARGEST_FILE) -> str:
         text = _decode_bytes(text)
     text = text.removeprefix("\ufeff")
     if "\x00" in text:
+        from danlu.spec.read_yaml import control_line
+
         raise _binary(control_line(text))
     return text
 
@@ -162,7 +166,7 @@ def _parse_json(text: str) -> Any:
     try:
         return _decoder.decode(text)
     except _Twice as error:
-        load_yaml(text)  # the same error, with its line
+        _load_yaml(text)  # the same error, with its line
         key = shorten(str(error))
         raise file_error(
             Text(
@@ -213,13 +217,19 @@ def _json_lines(text: str) -> dict[Path, int]:
     if "\n" not in text.strip():
         return {}
     try:
-        documents = load_yaml(text)
+        documents = _load_yaml(text)
     except SpecError:
         return {}
     return documents[0].lines if documents else {}
 
 
 # YAML
+
+
+def _load_yaml(text: str) -> list[Document]:
+    from danlu.spec.read_yaml import load_yaml  # most jobs come as JSON, and it is large
+
+    return load_yaml(text)
 
 
 def _from_yaml_instead(text: str, json_error: SpecError) -> list[RawJob]:
@@ -234,7 +244,7 @@ def _from_yaml(text: str) -> list[RawJob]:
     jobs: list[RawJob] = []
     values: list[Any] = []
     lines: list[int | None] = []
-    for document in load_yaml(text):
+    for document in _load_yaml(text):
         if document.value is None:
             continue
         several = isinstance(document.value, list)

@@ -11,7 +11,8 @@ import pytest
 from danlu.spec.complete import read_submissions
 from danlu.spec.dialects import Dialect, recognise
 from danlu.spec.errors import SpecError
-from danlu.spec.native import to_native, to_yaml
+from danlu.spec.native import to_native
+from danlu.spec.native_yaml import to_yaml
 from tests.spec.dialects import corpus
 
 FILES = corpus.files()

@@ -15,7 +15,7 @@ import pytest
 from danlu.spec.complete import read_submissions
 from danlu.spec.dialects import Dialect, convert, recognise
 from danlu.spec.errors import SpecError
-from danlu.spec.native import to_yaml
+from danlu.spec.native_yaml import to_yaml
 from tests.spec.dialects import corpus
 from tests.spec.dialects.mutations import mutate
 from tests.spec.dialects.pace import too_slow
