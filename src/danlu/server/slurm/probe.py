@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from danlu.server.slurm.programs import real
 from danlu.spec.text import EMPTY, Text
 
 PATIENCE = 40.0  # seconds for one machine
@@ -82,7 +83,7 @@ def through_slurm(node: str, question: Question) -> Facts:
     """A step on that node; one that is full has no room for it."""
     words = [f"--nodelist={node}", "--nodes=1", "--ntasks=1", "--immediate=15", "--time=2"]
     more = ["--mem=16M", "--chdir=/", "--job-name=danlu-check", "--quiet"]
-    return _ask(["srun", *words, *more, "sh", "-s"], question)
+    return _ask([real("srun") or "srun", *words, *more, "sh", "-s"], question)
 
 
 def _ask(argv: Sequence[str], question: Question) -> Facts:
