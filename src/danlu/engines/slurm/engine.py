@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -17,6 +18,8 @@ from danlu.engines.api import (
     Launch,
     Listener,
     LogFile,
+    Misfit,
+    NodeInfo,
     NoTools,
     Observation,
     Partition,
@@ -37,6 +40,7 @@ from danlu.engines.slurm import inventory, shipping, usage
 from danlu.engines.slurm.attempts import ENDED, Index
 from danlu.engines.slurm.commands import Commands
 from danlu.engines.slurm.config import SlurmConfig
+from danlu.engines.slurm.fitting import Size, misfit
 from danlu.engines.slurm.launching import Launcher
 from danlu.engines.slurm.logs import Logs, Owners
 from danlu.engines.slurm.plan import Context, plan
@@ -44,12 +48,21 @@ from danlu.engines.slurm.reach import Doors, SlurmReach
 from danlu.engines.slurm.script import Cluster, partition_of
 from danlu.engines.slurm.users import Users
 from danlu.engines.slurm.watch import Watch
+from danlu.spec.job import Resources
 from danlu.spec.text import Text
 
 NO_IMAGES = Text(
     "this Slurm engine does not run images; use a queue whose engine does",
     "此 Slurm 引擎不运行镜像；请使用其引擎支持镜像的队列",
 )
+
+
+_LEAST_MEMORY = 16 << 20  # a node with less has no RealMemory in slurm.conf
+
+
+def _size(node: NodeInfo) -> Size:
+    memory = node.memory if node.memory > _LEAST_MEMORY else 0
+    return Size(int(node.cpus), memory, Counter(gpu.model for gpu in node.gpus))
 
 
 class SlurmEngine:
@@ -111,6 +124,7 @@ class SlurmEngine:
     # -- nodes --------------------------------------------------------------------------------
 
     async def inventory(self) -> Inventory:
+        self.watch.check()
         detail = ("--oneliner", "--detail", "show")
         nodes, partitions = await asyncio.gather(
             self.commands.run("scontrol", *detail, "node"),
@@ -127,6 +141,8 @@ class SlurmEngine:
             tuple(part.name for part in parts),
             {part.name: part.nodes for part in parts},
             {node.info.name: node.info.address for node in found},
+            {node.info.name: _size(node.info) for node in found},
+            next((part.name for part in parts if part.default), ""),
         )
         self._context = replace(self._context, cluster=cluster)
         return Inventory(
@@ -155,6 +171,9 @@ class SlurmEngine:
             if part.name == wanted or (not wanted and part.default):
                 return frozenset(part.nodes)
         return None
+
+    def misfit(self, queue: str, needs: Sequence[tuple[Resources, int]]) -> Misfit | None:
+        return misfit(queue, needs, self.config, self._context.cluster)
 
     def _address(self, node: str) -> str:
         return (self._context.cluster.addresses or {}).get(node, node)

@@ -12,6 +12,7 @@ import os
 import pwd
 import re
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,11 @@ from danlu.engines.local.tools import OWN_MOUNTS, ToolsFolder
 from danlu.engines.peers import ports_needed
 from danlu.engines.slurm import script
 from danlu.engines.slurm.config import SlurmConfig
+from danlu.engines.slurm.fitting import misfit
 from danlu.engines.slurm.node import places
 from danlu.engines.slurm.script import NO_CLUSTER, Cluster
 from danlu.engines.slurm.users import User
+from danlu.spec.job import Resources
 from danlu.spec.placement import Placement
 
 _ATTEMPT = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -43,7 +46,7 @@ class Context:
 
 
 def plan(launch: Launch, context: Context) -> Plan:
-    _check(launch)
+    _check(launch, context)
     user = User.of(launch.identity)
     home = Path(f"{context.config.shared}/{user.folder}")
     folder = f"{home}/run/{launch.attempt_id}"
@@ -66,7 +69,7 @@ def _is_account(uid: int) -> bool:
     return True
 
 
-def _check(launch: Launch) -> None:
+def _check(launch: Launch, context: Context) -> None:
     if launch.places is not None:
         names = ", ".join(place.node for place in launch.places)
         raise Refused(f"Slurm chooses the nodes of a job itself; it was given: {names}")
@@ -74,6 +77,10 @@ def _check(launch: Launch) -> None:
         raise Refused(f"invalid attempt id: {launch.attempt_id!r}")
     if not _INSTALLATION.fullmatch(launch.installation):
         raise Refused(f"invalid installation id: {launch.installation!r}")
+    needs = [(same, len(list(tasks))) for same, tasks in groupby(launch.tasks, _needs)]
+    wrong = misfit(launch.terms.queue, needs, context.config, context.cluster)
+    if wrong is not None:
+        raise Refused(f"{wrong.key} {wrong.value} {wrong.message.en}")
     uid = launch.identity.uid
     if uid is not None and not _is_account(uid):
         # Slurm takes such a job and never starts it.
@@ -86,6 +93,10 @@ def _check(launch: Launch) -> None:
             f"jobs of {launch.identity.user} must be submitted as uid {uid}, but the server is "
             "not root"
         )
+
+
+def _needs(task: TaskLaunch) -> Resources:
+    return task.resources
 
 
 def _tasks(
