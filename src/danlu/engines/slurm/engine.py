@@ -14,6 +14,7 @@ from danlu.engines.api import (
     Duplex,
     Endpoint,
     Holder,
+    ImageProgress,
     Inventory,
     Launch,
     Listener,
@@ -32,6 +33,7 @@ from danlu.engines.api import (
     Unreachable,
     UsageReport,
 )
+from danlu.engines.local.container import refs
 from danlu.engines.local.engine import missing
 from danlu.engines.local.ports import PortLeases
 from danlu.engines.local.tools import NO_TREE, ToolsFolder
@@ -43,19 +45,13 @@ from danlu.engines.slurm.config import SlurmConfig
 from danlu.engines.slurm.fitting import Size, misfit
 from danlu.engines.slurm.launching import Launcher
 from danlu.engines.slurm.logs import Logs, Owners
-from danlu.engines.slurm.plan import Context, plan
+from danlu.engines.slurm.plan import NO_IMAGES, Context, plan
 from danlu.engines.slurm.reach import Doors, SlurmReach
 from danlu.engines.slurm.script import Cluster, partition_of
 from danlu.engines.slurm.users import Users
 from danlu.engines.slurm.watch import Watch
 from danlu.spec.job import Resources
-from danlu.spec.text import Text
-
-NO_IMAGES = Text(
-    "this Slurm engine does not run images; use a queue whose engine does",
-    "此 Slurm 引擎不运行镜像；请使用其引擎支持镜像的队列",
-)
-
+from danlu.spec.text import EMPTY, Text
 
 _LEAST_MEMORY = 16 << 20  # a node with less has no RealMemory in slurm.conf
 
@@ -147,8 +143,8 @@ class SlurmEngine:
         self._context = replace(self._context, cluster=cluster)
         return Inventory(
             inventory.named(found, self.config.models),
-            False,
-            NO_IMAGES,
+            self.config.runtime != "off",
+            NO_IMAGES if self.config.runtime == "off" else EMPTY,
             await self._holders(),
             parts,
         )
@@ -196,6 +192,18 @@ class SlurmEngine:
 
     async def settle(self, attempt_id: str) -> Seen | None:
         return await self._launcher.settle(attempt_id)
+
+    def image_problem(self, image: str) -> Text | None:
+        try:
+            refs.parse(image)
+        except refs.BadName as error:
+            return error.text
+        return None
+
+    async def prepare_image(
+        self, node: str, image: str, progress: Callable[[ImageProgress], None]
+    ) -> None:
+        """Nothing: its node is not known yet, and each task gets it there."""
 
     def tools_problem(self, image: bool) -> Text | None:
         if self._tools.is_ready(image, boxed=False):

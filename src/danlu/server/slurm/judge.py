@@ -277,6 +277,39 @@ def shared(folder: str, secret: str, there: Mapping[str, Facts]) -> Iterator[Fin
         yield Finding("shared folder", "yes", Text(f"{folder}: all see it", f"{folder}：各处可见"))
 
 
+def containers(there: Mapping[str, Facts]) -> Iterator[Finding]:
+    """Which runtime all nodes have: what `containers` in danlu.toml should say."""
+    if not there:
+        return
+    first, *others = there.values()
+    everywhere = [
+        each for each in first.containers if all(each in other.containers for other in others)
+    ]
+    if everywhere:
+        chosen = everywhere[0]
+        yield Finding(
+            "containers",
+            "yes",
+            Text(
+                f'{", ".join(everywhere)} everywhere: images run with containers = "{chosen}"',
+                f'各处都有 {"、".join(everywhere)}：可用 containers = "{chosen}" 运行镜像',
+            ),
+        )
+        return
+    without = [name for name, facts in there.items() if not facts.containers]
+    listed = some(without or list(there))
+    yield Finding(
+        "containers",
+        "partly",
+        Text(
+            f"no runtime that all nodes have ({listed}): jobs with an image need apptainer, "
+            "podman, enroot or docker there",
+            f"没有各节点都具备的运行时（{listed}）：带镜像的任务需要 apptainer、podman、enroot "
+            "或 docker",
+        ),
+    )
+
+
 def some(words: Sequence[str]) -> str:
     shown = ", ".join(words[:_SHOWN])
     return f"{shown} +{len(words) - _SHOWN}" if len(words) > _SHOWN else shown

@@ -27,6 +27,9 @@ for file in slurm.conf gres.conf cgroup.conf; do
   [ -r "$conf/$file" ] && say "$file" "$(sha256sum <"$conf/$file" | cut -d' ' -f1)"
 done
 say munge "$(munge -n $socket 2>&1 | tr '\\n' ' ')"
+for each in apptainer singularity podman enroot docker; do
+  command -v "$each" >/dev/null 2>&1 && say container "$each"
+done
 for file in $devices; do [ -e "$file" ] && say device "$file"; done
 [ -z "$shared" ] || say shared "$(cat "$shared" 2>&1)"
 getent passwd | awk -F: '($3 >= 1000 && $3 < 60000) || $1 == "slurm" {
@@ -68,6 +71,7 @@ class Facts:
     devices: frozenset[str] = frozenset()
     shared: str = ""
     accounts: Mapping[str, tuple[int, int]] | None = None  # name -> uid, gid
+    containers: tuple[str, ...] = ()  # runtimes it has
 
 
 def here(question: Question) -> Facts:
@@ -114,11 +118,13 @@ def _ask(argv: Sequence[str], question: Question) -> Facts:
 def parse(lines: Sequence[str], between: tuple[float, float]) -> Facts:
     """`between`: its clock was read after the first and before the second moment of ours."""
     one: dict[str, str] = {}
-    devices, accounts = set(), {}
+    devices, accounts, containers = set(), {}, []
     for line in lines:
         key, _, value = line.partition("\t")
         if key == "device":
             devices.add(value)
+        elif key == "container":
+            containers.append(value.replace("singularity", "apptainer"))
         elif key == "account":
             name, _, numbers = value.partition(":")
             uid, _, gid = numbers.partition(":")
@@ -137,6 +143,7 @@ def parse(lines: Sequence[str], between: tuple[float, float]) -> Facts:
         frozenset(devices),
         one.get("shared", ""),
         accounts,
+        tuple(dict.fromkeys(containers)),
     )
 
 
