@@ -30,6 +30,7 @@ _IDLE_FACTOR = 5  # so many cycles between two looks while there is nothing of o
 _GLANCES = 4  # looks at the records in a cycle
 _PATIENCE = 3.0  # seconds after which a controller that has not answered counts as away
 _MOST_AT_ONCE = 500  # attempts whose records are read with one request
+_FEW = 32  # attempts whose records are always looked at
 
 
 class Watch:
@@ -105,9 +106,8 @@ class Watch:
             self._soon.clear()
         for _ in range(_GLANCES):
             await asyncio.sleep(self._config.cycle / _GLANCES)
-            if len(self.attempts) <= _MOST_AT_ONCE:
-                async with self._looking:
-                    await self._read(None, time.monotonic())
+            async with self._looking:
+                await self._read(None, time.monotonic())
 
     def _is_quiet(self) -> bool:
         return all(each.ended for each in self.attempts.values())
@@ -233,9 +233,12 @@ class Watch:
 
     async def _read(self, entries: Mapping[str, Entry] | None, started: float) -> None:
         by_user: dict[User, list[Attempt]] = {}
-        for attempt in self.attempts.values():
-            if not attempt.ended and not attempt.launching:
-                by_user.setdefault(attempt.user, []).append(attempt)
+        live = [each for each in self.attempts.values() if not each.ended and not each.launching]
+        if entries is None and len(live) > _FEW:
+            # What Slurm has just called waiting has no records, or only since then.
+            live = [each for each in live if not each.waits][:_MOST_AT_ONCE]
+        for attempt in live:
+            by_user.setdefault(attempt.user, []).append(attempt)
         reads = [self._read_of(user, mine, entries, started) for user, mine in by_user.items()]
         for done in await asyncio.gather(*reads, return_exceptions=True):
             if isinstance(done, Exception):  # what one user wrote does not blind us to others
@@ -275,6 +278,8 @@ class Watch:
         if record.claim.isdigit():
             attempt.handle = record.claim
         entry = None if entries is None else entries.get(attempt.id)
+        if entries is not None:
+            attempt.waits = entry is not None and entry.waits
         if entry is not None and not attempt.handle:
             attempt.handle = entry.number
         sure = entries is not None and self._is_over(attempt, entry, started)
