@@ -25,7 +25,7 @@ UIDS = range(20000, 30000)
 LISTS = ("passwd", "group", "subuid", "subgid")
 _SUBORDINATE = 65536  # ids that a person's containers can use
 _FIRST_SUBORDINATE = 600_000
-_CLONE_NEWNS, _MS_BIND, _MS_REC, _MS_SLAVE = 0x20000, 0x1000, 0x4000, 1 << 19
+_CLONE_NEWNS, _MS_BIND, _MS_REC, _MS_SLAVE, _MNT_DETACH = 0x20000, 0x1000, 0x4000, 1 << 19, 2
 _libc = ctypes.CDLL(None, use_errno=True)
 _own = False
 
@@ -98,12 +98,16 @@ def _have_own_lists() -> None:
     except OSError as error:
         missing("accounts for tests", f"a mount namespace of our own: {error.strerror}")
     folder = Path(tempfile.mkdtemp(prefix="danlu-accounts-"))
+    # In memory: nothing is left of it, and the files stay whole, so that others can be mounted
+    # over them again.
+    _must(_libc.mount(b"none", bytes(folder), b"tmpfs", 0, b"mode=755"))
     for name in LISTS:
         copy, real = folder / name, Path("/etc") / name
         if real.exists():
             shutil.copy(real, copy)
             _must(_libc.mount(bytes(copy), bytes(real), None, _MS_BIND, None))
-    shutil.rmtree(folder)  # the mounts keep them
+    _must(_libc.umount2(bytes(folder), _MNT_DETACH))
+    folder.rmdir()
     _own = True
 
 

@@ -139,7 +139,7 @@ def _say_since_when(site: SlurmServer, ann: Client, job: dict[str, Any]) -> None
     env = {"DANLU_TOKEN": ann.token}
     for words in (("cluster",), ("nodes",), ("why", job["id"])):
         said = site.cli(*words, env=env).stdout.decode()
-        assert "since" in said or "has not answered for" in said, (words, said)
+        assert "since" in said or "Unknown for" in said, (words, said)
         assert "TimeoutError" not in said, (words, said)
 
 
