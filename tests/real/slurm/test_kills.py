@@ -21,7 +21,7 @@ def test_fifty_kills_lose_no_job_and_run_none_twice(slurm: Slurm, tmp_path: Path
     runs.chmod(0o777)
     server = server_on(slurm, tmp_path / "site" / "data", slurm.people["ann"])
     try:
-        problems = survive(server, runs, KILLS, JOBS, longest=3.0)
+        problems = survive(server, runs, KILLS, JOBS, longest=3.0, spread=True)
         assert not problems, "\n".join(problems[:20])
     finally:
         server.cleanup()
