@@ -7,7 +7,6 @@ import grp
 import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -47,11 +46,11 @@ def engine_of(harness: SlurmHarness) -> SlurmEngine:
 
 
 @pytest.fixture
-async def harness(slurm: Slurm, tmp_path: Path) -> AsyncIterator[SlurmHarness]:
+async def harness(slurm: Slurm) -> AsyncIterator[SlurmHarness]:
     path = f"{slurm.folder}/bin:/usr/local/bin:/usr/bin:/bin"
     bin_ = str(slurm.folder / "bin")
     more = {"path": path, "bin": bin_, "deadline": 5.0}
-    harness = SlurmHarness(lambda data: engine_on(slurm, data, **more), tmp_path)
+    harness = SlurmHarness(lambda data: engine_on(slurm, data, **more), slurm.fresh_folder())
     await harness.start()
     yield harness
     await harness.close()

@@ -57,9 +57,9 @@ def site(request: pytest.FixtureRequest, shared_slurm: Slurm) -> Iterator[Site]:
 
 
 @pytest.fixture
-async def harness(slurm: Slurm, site: Site, tmp_path: Path) -> AsyncIterator[SlurmHarness]:
+async def harness(slurm: Slurm, site: Site) -> AsyncIterator[SlurmHarness]:
     more = {"runtime": site.kind, "container_program": str(site.program)}
-    harness = SlurmHarness(lambda data: engine_on(slurm, data, **more), tmp_path)
+    harness = SlurmHarness(lambda data: engine_on(slurm, data, **more), slurm.fresh_folder())
     await harness.start()
     harness.every |= {"image": BUSYBOX}
     yield harness

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tests.real.slurm.danlu import server_on
 from tests.reliability.kills import survive
-from tests.support.folders import let_in
 from tests.support.slurm import Slurm
 
 KILLS = int(os.environ.get("DANLU_TEST_KILLS", "50"))
@@ -15,9 +14,7 @@ JOBS = int(os.environ.get("DANLU_TEST_JOBS", "72"))
 
 
 def test_fifty_kills_lose_no_job_and_run_none_twice(slurm: Slurm, tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    runs.mkdir()
-    let_in(runs)
+    runs = slurm.fresh_folder()
     runs.chmod(0o777)
     server = server_on(slurm, tmp_path / "site" / "data", slurm.people["ann"])
     try:
