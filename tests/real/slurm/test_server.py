@@ -78,6 +78,30 @@ def test_local_engine_and_slurm_are_different_queues_of_one_server(
     assert names == {"here", *NODES}
 
 
+def test_a_dry_run_prints_the_script_and_what_cannot_fit_is_refused(
+    site: SlurmServer, ann: Client
+) -> None:
+    env = {"DANLU_TOKEN": ann.token}
+    queued = ("--queue", QUEUE, "-c", "1")
+    small = ("-m", "1G", "-g", "2", "--time", "1h")
+    done = site.cli("run", "--dry-run", *queued, *small, "--", "true", env=env)
+    said = done.stdout.decode()
+    assert done.returncode == 0, done
+    assert "#!/bin/sh\n#SBATCH --job-name=true\n" in said
+    assert f"#SBATCH --partition={QUEUE}\n" in said
+    assert "#SBATCH --gres=gpu:2\n" in said
+    assert "#SBATCH --time=01:03:00\n" in said or "#SBATCH --time=" in said
+    assert not ann.call("GET", "/jobs?name=true&limit=1")["jobs"]
+    for words, told in (
+        (("-g", "9", "-m", "1G"), "at most 5 GPUs"),
+        (("-m", "900G"), "of memory"),
+        (("-g", "1:H100", "-m", "1G"), "it has: 3090"),
+    ):
+        refused = site.cli("submit", *queued, *words, "--", "true", env=env)
+        assert refused.returncode == 2, refused
+        assert told in refused.stderr.decode()
+
+
 def test_a_job_on_a_node_that_fails_is_retried_elsewhere(
     site: SlurmServer, ann: Client, slurm: Slurm
 ) -> None:
