@@ -29,6 +29,14 @@ class Expected:
     acknowledged: bool = False
 
 
+@dataclass
+class Course:
+    """How many kills there will have been, and were."""
+
+    kills: int
+    done: int = 0
+
+
 def survive(
     server: DanluServer,
     runs: Path,
@@ -36,22 +44,26 @@ def survive(
     jobs: int,
     inside: str = "",
     longest: float = 25.0,
+    spread: bool = False,
     **every: Any,
 ) -> list[str]:
     """Submits, stops and kills; returns what went wrong.
 
-    `inside`: where tasks see `runs`. `longest`: seconds. `every`: keys that all jobs have.
+    `inside`: where tasks see `runs`. `longest`: seconds. `spread`: some jobs before each kill,
+    rather than all as fast as possible. `every`: keys that all jobs have.
     """
     chosen = random.Random(7)
     work = [_job(number, inside or str(runs), chosen, longest, every) for number in range(jobs)]
     done = threading.Event()
+    course = Course(kills if spread else 0)
     clients = [
-        threading.Thread(target=_submit, args=(server, work[part::4], done)) for part in range(4)
+        threading.Thread(target=_submit, args=(server, work[part::4], done, course))
+        for part in range(4)
     ]
     stopper = threading.Thread(target=_stop_some, args=(server, work, done))
     for thread in (*clients, stopper):
         thread.start()
-    _kill_again_and_again(server, chosen, kills)
+    _kill_again_and_again(server, chosen, kills, course)
     for thread in (*clients, stopper):
         thread.join(300)
         assert not thread.is_alive(), "a client is still waiting for its acknowledgement"
@@ -100,8 +112,12 @@ def _uuid7(number: int) -> str:
     return str(uuid.UUID(int=stamp | (random.getrandbits(40) << 16)))
 
 
-def _submit(server: DanluServer, work: list[Expected], done: threading.Event) -> None:
-    for each in work:
+def _submit(
+    server: DanluServer, work: list[Expected], done: threading.Event, course: Course
+) -> None:
+    for place, each in enumerate(work):
+        while course.done < place * course.kills // len(work) and not done.is_set():
+            time.sleep(0.02)
         _until_answered(lambda each=each: server.post("/jobs", each.job, timeout=10), done)
         each.acknowledged = True
         time.sleep(0.05)
@@ -132,7 +148,9 @@ def _until_answered(call: Any, done: threading.Event) -> None:
         time.sleep(0.05)
 
 
-def _kill_again_and_again(server: DanluServer, chosen: random.Random, kills: int) -> None:
+def _kill_again_and_again(
+    server: DanluServer, chosen: random.Random, kills: int, course: Course
+) -> None:
     for number in range(kills):
         # Some kills hit a server that is still starting, most one at work.
         if number % 5 == 0:
@@ -142,6 +160,7 @@ def _kill_again_and_again(server: DanluServer, chosen: random.Random, kills: int
             time.sleep(chosen.uniform(0.0, 0.8))
         server.kill()
         server.launch()
+        course.done += 1
     server.wait_until_up()
 
 

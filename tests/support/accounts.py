@@ -1,25 +1,33 @@
-"""Accounts of this machine for tests of what only real ones can do: Slurm runs nobody else's jobs.
+"""Accounts for tests of what only real ones can do: Slurm runs nobody else's jobs.
 
-Each has a name that only this run uses; they go when the test is over, and those of a run that was
-killed go with the next one.
+They are in lists of accounts of our own: this process, and everything it starts, has a mount
+namespace in which /etc/passwd and its like are copies. The machine's own lists stay as they are,
+so nobody else sees these accounts, and they end with us however we end.
 """
 
 from __future__ import annotations
 
 import contextlib
-import grp
-import itertools
+import ctypes
 import os
 import pwd
+import random
+import shutil
 import signal
-import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MARK = "danlu-test"  # in the comment of an account, with the pid of the run and the group
-UIDS = {"UID_MIN": 20000, "UID_MAX": 29999, "GID_MIN": 20000, "GID_MAX": 29999}
-_number = itertools.count(1)
+from tests.support.parts import missing
+
+UIDS = range(20000, 30000)
+LISTS = ("passwd", "group", "subuid", "subgid")
+_SUBORDINATE = 65536  # ids that a person's containers can use
+_FIRST_SUBORDINATE = 600_000
+_CLONE_NEWNS, _MS_BIND, _MS_REC, _MS_SLAVE, _MNT_DETACH = 0x20000, 0x1000, 0x4000, 1 << 19, 2
+_libc = ctypes.CDLL(None, use_errno=True)
+_own = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,54 +47,93 @@ class Accounts:
     """People (`ann`, `bob`, ...) and one group they all are in; homes below `folder`."""
 
     def __init__(self, people: Sequence[str], folder: Path) -> None:
-        _remove_left_behind()
-        self.suffix = f"{os.getpid():x}{next(_number)}"
+        _have_own_lists()
+        self._gid = _unused(len(people) + 1)  # of the group; people's numbers follow
+        self.suffix = f"{self._gid:x}"
+        self._names = [f"{name}{self.suffix}" for name in people]
         self.group = f"lab{self.suffix}"
-        self._mark = f"{MARK} {os.getpid()} {self.group}"
-        self._made: list[str] = []
-        _tool("groupadd", *_range("GID"), self.group)
-        try:
-            self.people: Mapping[str, Account] = {name: self._add(name, folder) for name in people}
-        except BaseException:
-            self.remove()
-            raise
+        self.people: Mapping[str, Account] = {
+            who: self._add(name, self._gid + place, folder)
+            for place, (who, name) in enumerate(zip(people, self._names, strict=True), 1)
+        }
+        _append("group", f"{self.group}:x:{self._gid}:{','.join(self._names)}")
 
     def remove(self) -> None:
-        for name in self._made:
-            _tool("userdel", "--force", name)
-        self._made.clear()
-        with contextlib.suppress(KeyError):
-            grp.getgrnam(self.group)
-            _tool("groupdel", self.group)
+        for name in LISTS:
+            _remove(name, {*self._names, self.group})
 
-    def _add(self, who: str, folder: Path) -> Account:
-        name = f"{who}{self.suffix}"
+    def _add(self, name: str, uid: int, folder: Path) -> Account:
         home = folder / name
-        more = ["--user-group", "--groups", self.group, "--no-create-home", "--shell", "/bin/bash"]
-        place = ["--home-dir", str(home), "--comment", self._mark]
-        # No subordinate ids: those of three people cover most of what Danlu would give out.
-        none = ["--key", "SUB_UID_COUNT=0", "--key", "SUB_GID_COUNT=0"]
-        _tool("useradd", *_range("UID"), *_range("GID"), *none, *more, *place, name)
-        self._made.append(name)
-        found = pwd.getpwnam(name)
+        _append("passwd", f"{name}:x:{uid}:{uid}::{home}:/bin/bash")
+        _append("group", f"{name}:x:{uid}:")
         home.mkdir(mode=0o700, parents=True)
-        os.chown(home, found.pw_uid, found.pw_gid)
-        return Account(name, found.pw_uid, found.pw_gid, home, (grp.getgrnam(self.group).gr_gid,))
+        os.chown(home, uid, uid)
+        return Account(name, uid, uid, home, (self._gid,))
+
+    def allow_containers(self, who: str) -> None:
+        """Subordinate ids, as useradd gives them. Not for everybody: those of three people cover
+        most of what Danlu would give out.
+        """
+        first = _FIRST_SUBORDINATE + (self.people[who].uid - UIDS.start) * _SUBORDINATE
+        for name in ("subuid", "subgid"):
+            _append(name, f"{self.people[who].name}:{first}:{_SUBORDINATE}")
 
 
-def _range(kind: str) -> list[str]:
-    pairs = [f"{key}={value}" for key, value in UIDS.items() if key.startswith(kind)]
-    return [word for pair in pairs for word in ("--key", pair)]
+def _unused(count: int) -> int:
+    """The first of so many numbers. Another run on this machine chooses by chance as well."""
+    known = {each.pw_uid for each in pwd.getpwall()}
+    while True:
+        first = random.randrange(UIDS.start, UIDS.stop - count)
+        if not known & set(range(first, first + count)):
+            return first
 
 
-def _remove_left_behind() -> None:
-    for each in pwd.getpwall():
-        mark, pid, group = (*each.pw_gecos.split(" "), "", "")[:3]
-        if mark == MARK and not Path(f"/proc/{pid}").exists():
-            end_all_of({each.pw_uid})
-            _tool("userdel", "--force", each.pw_name)
-            with contextlib.suppress(KeyError):
-                _tool("groupdel", grp.getgrnam(group).gr_name)
+def _have_own_lists() -> None:
+    global _own
+    if _own:
+        return
+    try:
+        _must(_libc.unshare(_CLONE_NEWNS))
+        _must(_libc.mount(b"none", b"/", None, _MS_REC | _MS_SLAVE, None))
+    except OSError as error:
+        missing("accounts for tests", f"a mount namespace of our own: {error.strerror}")
+    folder = Path(tempfile.mkdtemp(prefix="danlu-accounts-"))
+    # In memory: nothing is left of it, and the files stay whole, so that others can be mounted
+    # over them again.
+    _must(_libc.mount(b"none", bytes(folder), b"tmpfs", 0, b"mode=755"))
+    for name in LISTS:
+        copy, real = folder / name, Path("/etc") / name
+        if real.exists():
+            shutil.copy(real, copy)
+            _must(_libc.mount(bytes(copy), bytes(real), None, _MS_BIND, None))
+    _must(_libc.umount2(bytes(folder), _MNT_DETACH))
+    folder.rmdir()
+    _own = True
+
+
+def _must(result: int) -> None:
+    if result:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _append(name: str, line: str) -> None:
+    path = Path("/etc") / name
+    if path.exists():
+        with path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+def _remove(name: str, owners: set[str]) -> None:
+    """In place: nothing can be renamed over a mount."""
+    path = Path("/etc") / name
+    if not path.exists():
+        return
+    with path.open("r+", encoding="utf-8") as file:
+        kept = [line for line in file if line.partition(":")[0] not in owners]
+        file.seek(0)
+        file.writelines(kept)
+        file.truncate()
 
 
 def end_all_of(uids: set[int]) -> None:
@@ -95,10 +142,3 @@ def end_all_of(uids: set[int]) -> None:
         with contextlib.suppress(OSError):
             if name.isdigit() and os.stat(f"/proc/{name}").st_uid in uids:
                 os.kill(int(name), signal.SIGKILL)
-
-
-def _tool(*argv: str) -> None:
-    """Another run may be removing the same: what is gone is gone."""
-    done = subprocess.run(argv, capture_output=True, text=True)
-    if done.returncode not in (0, 6):
-        raise RuntimeError(f"{' '.join(argv)} ended with {done.returncode}: {done.stderr}")

@@ -19,6 +19,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -91,6 +92,12 @@ class Slurm(SlurmDaemons):
     @property
     def conf(self) -> Path:
         return self.folder / "slurm.conf"
+
+    def fresh_folder(self) -> Path:
+        """For one test. Not pytest's own: the next pytest on this machine closes those above it."""
+        folder = Path(tempfile.mkdtemp(dir=self.shared))
+        folder.chmod(0o755)
+        return folder
 
     def as_user(
         self,

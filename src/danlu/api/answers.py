@@ -206,6 +206,7 @@ class Why(BaseModel):
 class Preview(BaseModel):
     spec: dict[str, Any]
     why: Why
+    script: str = Field("", description="the batch script, if Slurm places the job")
 
 
 class Submitted(BaseModel):

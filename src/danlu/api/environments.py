@@ -157,7 +157,8 @@ async def create(new: NewEnvironment, our: Our, asks: Asks, dry_run: bool = Fals
     """Creates an environment and starts it."""
     if dry_run:
         found = await our.environments.preview(asks.who, new.name, new.keys())
-        view = {"spec": to_native(found.spec), "why": waiting_view(found.verdict)}
+        why = waiting_view(found.verdict)
+        view = {"spec": to_native(found.spec), "why": why, "script": found.script}
         return JSONResponse({"environment": None, "preview": view})
     made, fresh = await our.environments.create(asks, new.name, new.keys(), new.id, new.start)
     body = {"environment": environment_view(made), "preview": None}

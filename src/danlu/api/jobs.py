@@ -66,7 +66,11 @@ async def submit(request: Request, our: Our, who: Who, dry_run: bool = False) ->
 
 
 def _preview_view(preview: Preview) -> Values:
-    return {"spec": to_native(preview.spec), "why": waiting_view(preview.verdict)}
+    return {
+        "spec": to_native(preview.spec),
+        "why": waiting_view(preview.verdict),
+        "script": preview.script,
+    }
 
 
 @router.get("/{ref}", response_model=JobDetail, responses=error_responses(409))

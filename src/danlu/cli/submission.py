@@ -125,4 +125,6 @@ def report_previews(session: Session, answers: list[model.Submitted]) -> int:
         for preview in answer.get("previews") or []:
             sys.stdout.write(f"{preview['spec'].get('name', '')}: ")
             write_why(preview["why"])
+            if preview.get("script"):
+                sys.stdout.write(f"\n{preview['script']}")
     return 0

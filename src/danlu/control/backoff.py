@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 
 class Backoff:
@@ -13,10 +14,16 @@ class Backoff:
         self._first = first
         self._longest = longest
 
-    async def wait(self) -> None:
+    async def wait(self, unless: asyncio.Event | None = None) -> None:
+        """`unless`: ends the wait at once."""
         pause = self.pause
         self.pause = min(pause * 2, self._longest)
-        await asyncio.sleep(pause)
+        if unless is None:
+            await asyncio.sleep(pause)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await unless.wait()
 
     def reset(self) -> None:
         """Call after a success."""

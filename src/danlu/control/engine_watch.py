@@ -41,6 +41,7 @@ class EngineWatch:
         self._started = False
         self._looking = asyncio.Lock()
         self._up = asyncio.Event()
+        self._back = asyncio.Event()  # it said so itself, before it was asked again
         self._failing_since: float | None = None
         self._outside: dict[str, tuple[Outside, ...]] = {}
 
@@ -51,6 +52,10 @@ class EngineWatch:
         try:
             async with asyncio.timeout(self._context.settings.engine_patience):
                 await self._meet()
+        except TimeoutError:
+            patience = self._context.settings.engine_patience
+            self._failing_since = now() - patience
+            self._away(Unreachable(f"no answer within {patience:g} s"))
         except Trouble as trouble:
             self._failing_since = now()
             self._away(trouble)
@@ -94,7 +99,7 @@ class EngineWatch:
         await self._up.wait()
         async for _ in self._engine.changes():
             try:
-                await self.look()
+                await self.look(full=self._failing_since is not None)
             except Trouble as trouble:
                 self._failed(trouble)
 
@@ -104,17 +109,19 @@ class EngineWatch:
         backoff = Backoff(min(0.1, every), every)
         while True:
             if self._failing_since is not None:
-                await backoff.wait()
+                await backoff.wait(self._back)
             else:
                 backoff.reset()
                 await asyncio.sleep(every)
+            self._back.clear()
             try:
                 await self._meet()
-                await self.look(full=self._in_the_dark())
+                found = await self.look(full=self._in_the_dark())
             except Trouble as trouble:
                 self._failed(trouble)
             else:
-                self._answered()
+                if not found.trouble:
+                    self._answered()
 
     async def _sweep(self) -> None:
         context = self._context
@@ -178,8 +185,18 @@ class EngineWatch:
                 known = {current.id: current.handle for current, _ in self._mine()}
             found = await self._engine.observe(self._cursor, known)
             self._cursor = found.cursor
+            if found.trouble:
+                self._hear(found)
+            elif self._failing_since is not None:
+                self._back.set()
             self._take(found, full)
             return found
+
+    def _hear(self, found: Observation) -> None:
+        """It answers, and says itself that it cannot know more than this."""
+        since = found.trouble_since or found.at
+        self._failing_since = min(self._failing_since or since, since)
+        self._failed(Unreachable(found.trouble))
 
     def _take(self, found: Observation, full: bool) -> None:
         context = self._context
@@ -207,7 +224,7 @@ class EngineWatch:
         if full:
             for current, job in self._mine():
                 if current.id not in found.scope and job.unknown_since is None:
-                    job.unknown_since = found.at
+                    job.unknown_since = found.trouble_since or found.at
                     context.notifier.post(job.id)
 
     def _report(self, job: LiveJob, seen: Seen) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from danlu.control.live_job import LiveJob
-from danlu.engines.api import Engine, Inventory, OwnQueues, Placer
+from danlu.engines.api import Engine, Inventory, Misfit, OwnQueues, Placer
 from danlu.engines.missing import missing_engine
 from danlu.sched.api import Basis, Cause, CauseKind
+from danlu.spec.job import Resources
 
 
 @dataclass(slots=True)
@@ -31,11 +32,21 @@ class EngineStatus:
 
     def queue_nodes(self, queue: str) -> frozenset[str] | None:
         """Where a queue of ours leads in the engine's own; None: to any of its nodes."""
+        engine = self._own_queues
+        return None if engine is None else engine.queue_nodes(queue)
+
+    def misfit(self, queue: str, needs: Sequence[tuple[Resources, int]]) -> Misfit | None:
+        """Why these tasks could never run there; None: they may, or nobody knows."""
+        engine = self._own_queues
+        return None if engine is None else engine.misfit(queue, needs)
+
+    @property
+    def _own_queues(self) -> OwnQueues | None:
+        """The class is asked: an engine that is away may not answer for itself."""
         engine = self.engine
-        # The class is asked: an engine that is away may not answer for itself.
         if not issubclass(type(engine), OwnQueues) or not isinstance(engine, OwnQueues):
             return None
-        return engine.queue_nodes(queue) if self.met else None
+        return engine if self.met else None
 
     @property
     def closed(self) -> Cause | None:

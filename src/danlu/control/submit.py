@@ -14,6 +14,7 @@ from danlu.access.principal import Principal
 from danlu.control import own_images, records
 from danlu.control.context import now
 from danlu.control.controller import Controller
+from danlu.control.dry_runs import script_of
 from danlu.control.launches import secret_names
 from danlu.control.live_job import LiveJob, shapes_of, waiting_of
 from danlu.control.lookup import Lookup
@@ -192,6 +193,11 @@ class Submitter:
         picture = replace_queue(snapshot, queue)
         return await turn.run(explain, picture, self._controller.policy, "preview")
 
+    async def script(self, request: Submission, who: Principal, turn: Turn) -> str:
+        """Dry run: what an engine that places jobs itself would be given; empty for others."""
+        spec = await self._resolve(request.spec, who, 1, 1)
+        return await script_of(self._controller.context, spec, who, turn)
+
     def _check_request(self, requests: Sequence[Submission], count: int) -> None:
         """Checked before expansion: a short file can ask for very many jobs."""
         arrays = [each.spec.array for each in requests if each.spec.array is not None]
@@ -311,6 +317,7 @@ class Submitter:
             *self._tools(spec),
             *self._queue(spec),
             *self._nodes(spec),
+            *self._own_queues(spec),
         ]
         findings = findings or self._room(spec, who)  # which would only repeat it
         if findings:
@@ -323,6 +330,7 @@ class Submitter:
             *self._tools(spec),
             *self._queue(spec),
             *self._nodes(spec),
+            *self._own_queues(spec),
         ]
         findings = findings or self._room(spec, owner)
         if findings:
@@ -473,6 +481,14 @@ class Submitter:
                 ),
             )
         ]
+
+    def _own_queues(self, spec: JobSpec) -> list[Finding]:
+        """What an engine that places jobs itself could never run."""
+        context = self._controller.context
+        status = context.engines.status(self._controller.policy.queue(spec.queue).engine)
+        needs = [(role.resources, role.count) for role in spec.roles]
+        wrong = status.misfit(spec.queue, needs)
+        return [] if wrong is None else [Finding((wrong.key,), wrong.value, wrong.message)]
 
     def _nodes(self, spec: JobSpec) -> list[Finding]:
         named = [*spec.nodes.only, *spec.nodes.exclude]

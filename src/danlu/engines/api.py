@@ -216,13 +216,16 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 class Observation:
     """Outside `scope` an attempt is unknown; inside it and not in `seen` it is ABSENT.
 
-    With a cursor, attempts that have not changed since are left out.
+    With a cursor, attempts that have not changed since are left out. `trouble`: why the engine
+    cannot say more, for one that knows some ends all the same.
     """
 
     at: float
     scope: frozenset[str]
     seen: tuple[Seen, ...]
     cursor: str
+    trouble: str = ""
+    trouble_since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -623,11 +626,23 @@ class Tools(Protocol):
     ) -> None: ...  # raises NoTools; cancel it when no longer needed
 
 
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Why a request could never run on an engine: a key of the job, its value, and a sentence."""
+
+    key: str
+    value: object
+    message: Text
+
+
 @runtime_checkable
 class OwnQueues(Protocol):
     """An engine with queues of its own, to which those of Danlu lead."""
 
     def queue_nodes(self, queue: str) -> frozenset[str] | None: ...  # None: any of its nodes
+    def misfit(
+        self, queue: str, needs: Sequence[tuple[Resources, int]]
+    ) -> Misfit | None: ...  # tasks, and how many of each; None: they may fit
 
 
 class Reach(Protocol):

@@ -954,6 +954,7 @@ class Placement(TypedDict, total=False):
 class Preview(TypedDict, total=False):
     spec: dict[str, Any]
     why: Why
+    script: str
 
 
 class Queue(TypedDict, total=False):

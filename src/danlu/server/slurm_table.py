@@ -9,6 +9,8 @@ bin = "/opt/slurm/bin"
 conf = "/etc/slurm/slurm.conf"
 python = "/usr/bin/python3"             # on the nodes
 options = ["--account=lab"]             # for every sbatch
+containers = "podman"                   # for images: auto, apptainer, podman, enroot, docker, off
+container_program = "/opt/bin/podman"   # its command on the nodes
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ KEYS = (
     "cycle",
     "lost_after",
     "deadline",
+    "containers",
+    "container_program",
 )
+_RUNTIMES = ("auto", "apptainer", "podman", "enroot", "docker", "off")
 _OPTION = re.compile(r"--[a-z][a-z-]*(=[\x20-\x7e]*)?")
 _OURS = frozenset(
     {"comment", "no-requeue", "requeue", "output", "error", "chdir", "parsable", "wrap", "uid"}
@@ -58,7 +63,7 @@ class SlurmTable(Values):
                 ),
             )
         found: dict[str, Any] = {}
-        for name in ("shared", "bin", "conf", "python"):
+        for name in ("shared", "bin", "conf", "python", "container_program"):
             if name in table:
                 found[name] = self._absolute(f"{key}.{name}", table[name])
         if "path" in table:
@@ -70,9 +75,22 @@ class SlurmTable(Values):
         for name in ("cycle", "lost_after", "deadline"):
             if name in table:
                 found[name] = self._number(f"{key}.{name}", table[name])
+        if "containers" in table:
+            found["runtime"] = self._runtime(f"{key}.containers", table["containers"])
+        if "container_program" in found and found.get("runtime", "auto") in ("auto", "off"):
+            which = Text(
+                "needs containers to say which runtime it is", "请用 containers 指明运行时"
+            )
+            raise self._wrong(f"{key}.container_program", found["container_program"], which)
         if "options" in table:
             found["options"] = self._options(f"{key}.options", table["options"])
         return found
+
+    def _runtime(self, key: str, value: Any) -> str:
+        if value not in _RUNTIMES:
+            listed = ", ".join(_RUNTIMES)
+            raise self._wrong(key, value, Text(f"must be one of {listed}", f"可用的有：{listed}"))
+        return str(value)
 
     def _absolute(self, key: str, value: Any) -> str:
         path = self._text(key, value)

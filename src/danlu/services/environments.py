@@ -133,7 +133,8 @@ class Environments:
         job = submission(name, tidy(request), self._controller.defaults)
         async with self._context.workers.turn(who.name) as turn:
             verdict = await self._submitter.preview(job, who, 1, 1, turn)
-        return Preview(job.spec, without_names(verdict, self._names.hidden_from(who)))
+            script = await self._submitter.script(job, who, turn)
+        return Preview(job.spec, without_names(verdict, self._names.hidden_from(who)), script)
 
     async def start(self, asks: Asker, ref: str) -> Environment:
         """Changes nothing if it is running or on its way. One that is stopping starts after."""

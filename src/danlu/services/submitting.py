@@ -98,6 +98,7 @@ class Queued:
 class Preview:
     spec: JobSpec
     verdict: Explanation
+    script: str = ""  # for an engine that places jobs itself
 
 
 class Submitting:
@@ -136,7 +137,8 @@ class Submitting:
                 verdict = await self._submitter.preview(
                     job, who, number, count, turn, asked.secrets
                 )
-                previews.append(Preview(job.spec, without_names(verdict, hide)))
+                script = await self._submitter.script(job, who, turn)
+                previews.append(Preview(job.spec, without_names(verdict, hide), script))
         return previews, _values(asked.notes)
 
     async def convert(self, who: Principal, file: File) -> Converted:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +14,10 @@ from tests.support.slurm import Slurm
 
 class TestSlurm(Conformance):
     @pytest.fixture
-    async def harness(self, shared_slurm: Slurm, tmp_path: Path) -> AsyncIterator[EngineHarness]:
-        harness = SlurmHarness(lambda data: engine_on(shared_slurm, data), tmp_path)
+    async def harness(self, shared_slurm: Slurm) -> AsyncIterator[EngineHarness]:
+        harness = SlurmHarness(
+            lambda data: engine_on(shared_slurm, data), shared_slurm.fresh_folder()
+        )
         await harness.start()
         yield harness
         await harness.close()

@@ -7,7 +7,6 @@ import grp
 import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -47,11 +46,11 @@ def engine_of(harness: SlurmHarness) -> SlurmEngine:
 
 
 @pytest.fixture
-async def harness(slurm: Slurm, tmp_path: Path) -> AsyncIterator[SlurmHarness]:
+async def harness(slurm: Slurm) -> AsyncIterator[SlurmHarness]:
     path = f"{slurm.folder}/bin:/usr/local/bin:/usr/bin:/bin"
     bin_ = str(slurm.folder / "bin")
     more = {"path": path, "bin": bin_, "deadline": 5.0}
-    harness = SlurmHarness(lambda data: engine_on(slurm, data, **more), tmp_path)
+    harness = SlurmHarness(lambda data: engine_on(slurm, data, **more), slurm.fresh_folder())
     await harness.start()
     yield harness
     await harness.close()
@@ -189,13 +188,14 @@ async def test_the_plan_is_the_script_that_slurm_gets(slurm: Slurm, harness: Slu
 async def test_what_slurm_refuses_is_refused_in_its_words(
     slurm: Slurm, harness: SlurmHarness
 ) -> None:
-    launch = harness.launch(argv("true"), resources=Resources(GpuRequest(9), 1.0, 1 << 30, 0))
-    with pytest.raises(Refused, match=r"sbatch: .*not available"):
+    terms = Terms("x", PARTITION, nodes=NodeChoice(labels=("nosuch",)))
+    launch = replace(harness.launch(argv("true"), resources=SMALL), terms=terms)
+    with pytest.raises(Refused, match=r"sbatch: .*feature"):
         await harness.engine.launch(launch, harness.engine.plan(launch))
-    assert harness.engine.plan(launch).text
-    other = harness.launch(argv("true"), resources=Resources(GpuRequest(1, "H100"), 1.0, 1, 0))
-    with pytest.raises(Refused, match="H100; it has: 3090"):
-        harness.engine.plan(other)
+    for gpus, words in ((GpuRequest(9), "at most 5 GPUs"), (GpuRequest(1, "H100"), "has: 3090")):
+        other = harness.launch(argv("true"), resources=Resources(gpus, 1.0, 1 << 30, 0))
+        with pytest.raises(Refused, match=words):
+            harness.engine.plan(other)
 
 
 # -- answers that get lost ------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import random
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from tests.support.slurm import NODES, Slurm
 from tests.support.tools import tools_venv
 from tests.support.waiting import until
 
-KILLS = 6
+OUTAGE = float(os.environ.get("DANLU_TEST_OUTAGE", "60"))  # seconds
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +78,30 @@ def test_local_engine_and_slurm_are_different_queues_of_one_server(
     assert names == {"here", *NODES}
 
 
+def test_a_dry_run_prints_the_script_and_what_cannot_fit_is_refused(
+    site: SlurmServer, ann: Client
+) -> None:
+    env = {"DANLU_TOKEN": ann.token}
+    queued = ("--queue", QUEUE, "-c", "1")
+    small = ("-m", "1G", "-g", "2", "--time", "1h")
+    done = site.cli("run", "--dry-run", *queued, *small, "--", "true", env=env)
+    said = done.stdout.decode()
+    assert done.returncode == 0, done
+    assert "#!/bin/sh\n#SBATCH --job-name=true\n" in said
+    assert f"#SBATCH --partition={QUEUE}\n" in said
+    assert "#SBATCH --gres=gpu:2\n" in said
+    assert "#SBATCH --time=01:03:00\n" in said or "#SBATCH --time=" in said
+    assert not ann.call("GET", "/jobs?name=true&limit=1")["jobs"]
+    for words, told in (
+        (("-g", "9", "-m", "1G"), "at most 5 GPUs"),
+        (("-m", "900G"), "of memory"),
+        (("-g", "1:H100", "-m", "1G"), "it has: 3090"),
+    ):
+        refused = site.cli("submit", *queued, *words, "--", "true", env=env)
+        assert refused.returncode == 2, refused
+        assert told in refused.stderr.decode()
+
+
 def test_a_job_on_a_node_that_fails_is_retried_elsewhere(
     site: SlurmServer, ann: Client, slurm: Slurm
 ) -> None:
@@ -96,22 +120,51 @@ def test_a_job_on_a_node_that_fails_is_retried_elsewhere(
     ended(ann, job)
 
 
-def test_a_controller_that_is_away_fails_nothing(
+def test_a_controller_away_for_a_minute_fails_nothing_and_pages_say_since_when(
     site: SlurmServer, ann: Client, slurm: Slurm
 ) -> None:
-    go = Path(f"/tmp/danlu-go-{random.randrange(10**9)}")
-    job = running(ann, submit(ann, command=f"until [ -e {go} ]; do sleep 0.1; done; exit 3"))
+    goes = [Path(f"/tmp/danlu-go-{random.randrange(10**9)}") for _ in range(2)]
+    stays, ends = (
+        running(ann, submit(ann, command=f"until [ -e {go} ]; do sleep 0.1; done; exit {code}"))
+        for code, go in enumerate(goes, 3)
+    )
+    paused = time.time()
     slurm.pause_controller()
-    waits = submit(ann, command="exit 4")
-    until(lambda: _engine(site)["away_since"])
-    assert ann.call("GET", f"/jobs/{job['id']}")["state"] == "running"
-    assert ann.call("GET", f"/jobs/{waits['id']}")["state"] in ("queued", "starting")
+    waits = submit(ann, command="exit 5")
+    away = until(lambda: _engine(site)["away_since"])
+    assert abs(away - paused) < OUTAGE, "since it was paused, not since somebody noticed"
+    assert "squeue has not answered" in _engine(site)["problem"]
+    _say_since_when(site, ann, stays)
+    goes[1].touch()
+    assert ended(ann, ends)["exit_code"] == 4, "its own record tells, without Slurm"
+    site.kill()  # as if that were not enough
+    site.start()
+    while time.time() < paused + OUTAGE:
+        assert ann.call("GET", f"/jobs/{stays['id']}")["state"] == "running"
+        assert ann.call("GET", f"/jobs/{waits['id']}")["state"] in ("queued", "starting")
+        time.sleep(1)
+    until(lambda: ann.call("GET", f"/jobs/{stays['id']}")["unknown_since"])
     slurm.resume_controller()
     until(lambda: not _engine(site)["away_since"])
-    go.touch()
-    assert ended(ann, job)["exit_code"] == 3
-    assert ended(ann, waits)["exit_code"] == 4
-    go.unlink()
+    until(lambda: ann.call("GET", f"/jobs/{stays['id']}")["unknown_since"] is None)
+    goes[0].touch()
+    assert ended(ann, stays)["exit_code"] == 3
+    assert ended(ann, waits)["exit_code"] == 5
+    for each in (stays, waits):
+        assert len(ann.call("GET", f"/jobs/{each['id']}")["attempts"]) == 1
+    for go in goes:
+        go.unlink()
+
+
+def _say_since_when(site: SlurmServer, ann: Client, job: dict[str, Any]) -> None:
+    until(lambda: ann.call("GET", f"/jobs/{job['id']}")["unknown_since"])
+    unknown = {node["name"] for node in ann.call("GET", "/nodes")["nodes"] if node["unknown_since"]}
+    assert unknown == set(NODES)
+    env = {"DANLU_TOKEN": ann.token}
+    for words in (("cluster",), ("nodes",), ("why", job["id"])):
+        said = site.cli(*words, env=env).stdout.decode()
+        assert "since" in said or "Unknown for" in said, (words, said)
+        assert "TimeoutError" not in said, (words, said)
 
 
 def _engine(site: SlurmServer) -> dict[str, Any]:
@@ -119,24 +172,6 @@ def _engine(site: SlurmServer) -> dict[str, Any]:
         each for each in site.get("/cluster")["engines"] if each["name"] == "cluster"
     )
     return found
-
-
-def test_a_server_killed_while_it_submits_loses_nothing_and_runs_nothing_twice(
-    site: SlurmServer, ann: Client, slurm: Slurm
-) -> None:
-    runs = Path(f"/tmp/danlu-runs-{random.randrange(10**9)}")
-    runs.mkdir()
-    runs.chmod(0o777)
-    jobs = []
-    for number in range(KILLS):
-        jobs.append(submit(ann, command=f"echo x >> {runs}/{number}"))
-        time.sleep(random.uniform(0, 0.25))
-        site.kill()
-        site.start()
-    for number, job in enumerate(jobs):
-        assert ended(ann, job)["state"] == "succeeded", log_of(site, job)
-        assert (runs / str(number)).read_text() == "x\n"
-    shutil.rmtree(runs)
 
 
 def test_ssh_and_terminals_lead_to_the_compute_node(site: SlurmServer, ann: Client) -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from danlu.server.check import Finding
 from danlu.server.slurm import judge
-from danlu.server.slurm.check import gres_files, read_conf
+from danlu.server.slurm.check import gres_files, only_of_those_asked, read_conf
 from danlu.server.slurm.probe import Facts, Question, here, parse
+from danlu.server.slurm.programs import real
 from danlu.spec.text import Text
 
 FINE = Facts(
@@ -165,3 +166,29 @@ def test_configurations_are_read_as_slurm_reads_them(tmp_path: Path) -> None:
 
 def _only(good: str) -> judge.Decode:
     return lambda credential: "" if credential == good else "Invalid credential"
+
+
+def test_nothing_is_fine_on_a_machine_that_nobody_could_ask() -> None:
+    fine = one(judge.clocks(all_of(FINE)))
+
+    assert only_of_those_asked(fine, []) == fine
+    found = only_of_those_asked(fine, ["gpu3"])
+    assert found.verdict == "partly"
+    assert found.message.en.endswith("not known of gpu3")
+    wrong = Finding("clocks", "no", Text("differ", "不一致"))
+    assert only_of_those_asked(wrong, ["gpu3"]) == wrong
+
+
+def test_danlus_own_srun_is_not_slurms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for folder, text in (
+        (ours, "#!/usr/bin/python3\nfrom danlu.cli.shims.main import start\n"),
+        (theirs, "#!/bin/sh\nexec true\n"),
+    ):
+        folder.mkdir()
+        (folder / "srun").write_text(text)
+        (folder / "srun").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ours}:{theirs}")
+    assert real("srun") == str(theirs / "srun")
+    monkeypatch.setenv("PATH", str(ours))
+    assert real("srun") is None

@@ -56,6 +56,7 @@ class Attempt:
     doors: dict[int, tuple[str, int]] = field(default_factory=dict)  # task -> host and port
     opened: set[int] = field(default_factory=set)  # tasks whose door is on file
     launching: bool = False
+    waits: bool = False  # in Slurm's queue, when it was last asked
     killed: set[int] = field(default_factory=set)  # tasks that a signal ended, seen once
 
     def __post_init__(self) -> None:

@@ -26,5 +26,6 @@ class SlurmConfig:
     deadline: float = 20.0  # seconds for one of Slurm's commands
     log_cap: int | None = None
     identities: bool = False  # jobs are submitted as their users
-    runtime: str = "auto"  # for images: apptainer, podman, enroot, or off
+    runtime: str = "auto"  # for images: apptainer, podman, enroot, docker, or off
+    container_program: str = ""  # its command on the nodes, if it has another name
     nice: int = 100  # how much one step of Danlu's priority counts in Slurm's

@@ -1,4 +1,4 @@
-"""A user's own `#SBATCH` lines on their way to Slurm.
+"""A user's own `#SBATCH` lines, and sbatch's command line, on their way to Slurm.
 
 What Danlu decides itself (how many tasks of which size, the queue, arrays, dependencies, retries,
 where output goes) is in its own options; everything else is passed on as it was written.
@@ -10,52 +10,11 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from danlu.spec.dialects.sbatch_given import MARK, PASSED_ON
 from danlu.spec.dialects.sbatch_options import Unreadable, parse, split_words
 
 _LINE = re.compile(r"#SBATCH\s(.*)")
 _MOST = 100
-PASSED_ON = frozenset(
-    {
-        "account",
-        "acctg-freq",
-        "batch",
-        "bb",
-        "cluster-constraint",
-        "constraint",
-        "contiguous",
-        "core-spec",
-        "cores-per-socket",
-        "cpu-freq",
-        "deadline",
-        "delay-boot",
-        "distribution",
-        "exclusive",
-        "extra-node-info",
-        "gres-flags",
-        "hint",
-        "licenses",
-        "mail-type",
-        "mail-user",
-        "mcs-label",
-        "network",
-        "nice",
-        "oversubscribe",
-        "power",
-        "prefer",
-        "profile",
-        "qos",
-        "reboot",
-        "reservation",
-        "sockets-per-node",
-        "spread-job",
-        "switches",
-        "thread-spec",
-        "threads-per-core",
-        "tmp",
-        "use-min-nodes",
-        "wckey",
-    }
-)
 
 
 def options_of(words: Sequence[str]) -> list[str]:
@@ -70,6 +29,9 @@ def options_of(words: Sequence[str]) -> list[str]:
             break
         if len(found) > _MOST:
             break
+    last = text.rstrip("\n").rpartition("\n")[2]
+    if last.startswith(MARK):  # the command line comes last, and wins
+        found.update(_options(last.removeprefix(MARK)))
     return list(found.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -13,10 +14,13 @@ from danlu.engines.api import (
     Duplex,
     Endpoint,
     Holder,
+    ImageProgress,
     Inventory,
     Launch,
     Listener,
     LogFile,
+    Misfit,
+    NodeInfo,
     NoTools,
     Observation,
     Partition,
@@ -29,6 +33,7 @@ from danlu.engines.api import (
     Unreachable,
     UsageReport,
 )
+from danlu.engines.local.container import refs
 from danlu.engines.local.engine import missing
 from danlu.engines.local.ports import PortLeases
 from danlu.engines.local.tools import NO_TREE, ToolsFolder
@@ -37,19 +42,23 @@ from danlu.engines.slurm import inventory, shipping, usage
 from danlu.engines.slurm.attempts import ENDED, Index
 from danlu.engines.slurm.commands import Commands
 from danlu.engines.slurm.config import SlurmConfig
+from danlu.engines.slurm.fitting import Size, misfit
 from danlu.engines.slurm.launching import Launcher
 from danlu.engines.slurm.logs import Logs, Owners
-from danlu.engines.slurm.plan import Context, plan
+from danlu.engines.slurm.plan import NO_IMAGES, Context, plan
 from danlu.engines.slurm.reach import Doors, SlurmReach
 from danlu.engines.slurm.script import Cluster, partition_of
 from danlu.engines.slurm.users import Users
 from danlu.engines.slurm.watch import Watch
-from danlu.spec.text import Text
+from danlu.spec.job import Resources
+from danlu.spec.text import EMPTY, Text
 
-NO_IMAGES = Text(
-    "this Slurm engine does not run images; use a queue whose engine does",
-    "此 Slurm 引擎不运行镜像；请使用其引擎支持镜像的队列",
-)
+_LEAST_MEMORY = 16 << 20  # a node with less has no RealMemory in slurm.conf
+
+
+def _size(node: NodeInfo) -> Size:
+    memory = node.memory if node.memory > _LEAST_MEMORY else 0
+    return Size(int(node.cpus), memory, Counter(gpu.model for gpu in node.gpus))
 
 
 class SlurmEngine:
@@ -111,6 +120,7 @@ class SlurmEngine:
     # -- nodes --------------------------------------------------------------------------------
 
     async def inventory(self) -> Inventory:
+        self.watch.check()
         detail = ("--oneliner", "--detail", "show")
         nodes, partitions = await asyncio.gather(
             self.commands.run("scontrol", *detail, "node"),
@@ -127,12 +137,14 @@ class SlurmEngine:
             tuple(part.name for part in parts),
             {part.name: part.nodes for part in parts},
             {node.info.name: node.info.address for node in found},
+            {node.info.name: _size(node.info) for node in found},
+            next((part.name for part in parts if part.default), ""),
         )
         self._context = replace(self._context, cluster=cluster)
         return Inventory(
             inventory.named(found, self.config.models),
-            False,
-            NO_IMAGES,
+            self.config.runtime != "off",
+            NO_IMAGES if self.config.runtime == "off" else EMPTY,
             await self._holders(),
             parts,
         )
@@ -156,6 +168,9 @@ class SlurmEngine:
                 return frozenset(part.nodes)
         return None
 
+    def misfit(self, queue: str, needs: Sequence[tuple[Resources, int]]) -> Misfit | None:
+        return misfit(queue, needs, self.config, self._context.cluster)
+
     def _address(self, node: str) -> str:
         return (self._context.cluster.addresses or {}).get(node, node)
 
@@ -177,6 +192,18 @@ class SlurmEngine:
 
     async def settle(self, attempt_id: str) -> Seen | None:
         return await self._launcher.settle(attempt_id)
+
+    def image_problem(self, image: str) -> Text | None:
+        try:
+            refs.parse(image)
+        except refs.BadName as error:
+            return error.text
+        return None
+
+    async def prepare_image(
+        self, node: str, image: str, progress: Callable[[ImageProgress], None]
+    ) -> None:
+        """Nothing: its node is not known yet, and each task gets it there."""
 
     def tools_problem(self, image: bool) -> Text | None:
         if self._tools.is_ready(image, boxed=False):

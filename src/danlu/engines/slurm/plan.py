@@ -12,22 +12,32 @@ import os
 import pwd
 import re
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from danlu.engines.api import Launch, Plan, Refused, TaskLaunch
 from danlu.engines.local.check import Abilities
 from danlu.engines.local.config import LocalConfig
+from danlu.engines.local.container.runtimes import Runtime
 from danlu.engines.local.plan import PlanContext, make_plan
 from danlu.engines.local.steps import MOUNT as STEPS
 from danlu.engines.local.tools import OWN_MOUNTS, ToolsFolder
 from danlu.engines.peers import ports_needed
 from danlu.engines.slurm import script
 from danlu.engines.slurm.config import SlurmConfig
+from danlu.engines.slurm.fitting import misfit
 from danlu.engines.slurm.node import places
 from danlu.engines.slurm.script import NO_CLUSTER, Cluster
 from danlu.engines.slurm.users import User
+from danlu.spec.job import Resources
 from danlu.spec.placement import Placement
+from danlu.spec.text import Text
+
+NO_IMAGES = Text(
+    'the admin has turned images off on this Slurm (containers = "off")',
+    '管理员已在此 Slurm 上关闭镜像（containers = "off"）',
+)
 
 _ATTEMPT = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _INSTALLATION = re.compile(r"[A-Za-z0-9_-]{0,128}")
@@ -43,7 +53,7 @@ class Context:
 
 
 def plan(launch: Launch, context: Context) -> Plan:
-    _check(launch)
+    _check(launch, context)
     user = User.of(launch.identity)
     home = Path(f"{context.config.shared}/{user.folder}")
     folder = f"{home}/run/{launch.attempt_id}"
@@ -66,7 +76,10 @@ def _is_account(uid: int) -> bool:
     return True
 
 
-def _check(launch: Launch) -> None:
+def _check(launch: Launch, context: Context) -> None:
+    for mount in (mount for task in launch.tasks if task.image for mount in task.mounts):
+        if set(mount.source + mount.target) & set(",:"):
+            raise Refused(f"{mount.source} cannot be given to a container: it has a comma or colon")
     if launch.places is not None:
         names = ", ".join(place.node for place in launch.places)
         raise Refused(f"Slurm chooses the nodes of a job itself; it was given: {names}")
@@ -74,6 +87,10 @@ def _check(launch: Launch) -> None:
         raise Refused(f"invalid attempt id: {launch.attempt_id!r}")
     if not _INSTALLATION.fullmatch(launch.installation):
         raise Refused(f"invalid installation id: {launch.installation!r}")
+    needs = [(same, len(list(tasks))) for same, tasks in groupby(launch.tasks, _needs)]
+    wrong = misfit(launch.terms.queue, needs, context.config, context.cluster)
+    if wrong is not None:
+        raise Refused(f"{wrong.key} {wrong.value} {wrong.message.en}")
     uid = launch.identity.uid
     if uid is not None and not _is_account(uid):
         # Slurm takes such a job and never starts it.
@@ -86,6 +103,10 @@ def _check(launch: Launch) -> None:
             f"jobs of {launch.identity.user} must be submitted as uid {uid}, but the server is "
             "not root"
         )
+
+
+def _needs(task: TaskLaunch) -> Resources:
+    return task.resources
 
 
 def _tasks(
@@ -105,6 +126,9 @@ def _tasks(
         {places.name_mark(i): places.host_mark(i) for i in range(gang)},
         {},
         "slurm",
+        # Which runtime it is, its node finds out; plans differ in nothing but names of images.
+        runtime=None if config.runtime == "off" else Runtime("podman", ""),
+        runtime_missing=NO_IMAGES.en,
         tools=ToolsFolder(config.shared),
     )
     message = json.loads(make_plan(marked, around).payload)
@@ -131,6 +155,15 @@ def _on_node(
     values = json.loads(
         json.dumps(values).replace(STEPS.source, steps).replace(_inside_source(), inside)
     )
+    box = values.pop("container", None)
+    if box is not None:
+        values["image_run"] = {
+            "kind": context.config.runtime,
+            "program": context.config.container_program,
+            "images": box["images"],
+            "user": user.name,
+            "secret_names": sorted(task.secrets),
+        }
     has_home = any(mount.target == "/userhome" for mount in task.mounts)
     for env in values["processes"]:
         for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
@@ -166,6 +199,7 @@ def _text(task: TaskLaunch, values: dict[str, Any]) -> str:
         f"# task {task.index} ({task.role} {task.role_index})",
         f"#   command: {json.dumps(list(task.command.words), ensure_ascii=False)}",
         f"#   folder:  {values['workdir']}",
+        *([f"#   image:   {task.image}"] if task.image is not None else []),
     ]
     own = (*OWN_MOUNTS, STEPS.name)
     lines += [

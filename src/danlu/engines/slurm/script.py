@@ -8,11 +8,15 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from danlu.engines.api import Launch, Refused, TaskLaunch, Terms
 from danlu.engines.slurm import directives, fields, queue
 from danlu.engines.slurm.config import SlurmConfig
 from danlu.spec.job import Variables
+
+if TYPE_CHECKING:
+    from danlu.engines.slurm.fitting import Size
 
 _BACKSTOP = 120.0  # seconds: Danlu's own time limit comes first, with its grace
 _NAME = re.compile(r"[^\w.+:@-]", re.ASCII)
@@ -27,6 +31,8 @@ class Cluster:
     partitions: tuple[str, ...] = ()
     nodes: Mapping[str, tuple[str, ...]] | None = None  # partition -> its nodes
     addresses: Mapping[str, str] | None = None
+    sizes: Mapping[str, Size] | None = None  # node -> what it has
+    default: str = ""  # the partition of jobs that name none
 
 
 NO_CLUSTER = Cluster()
@@ -59,30 +65,23 @@ def parts_of(launch: Launch, config: SlurmConfig, cluster: Cluster) -> tuple[Par
 def _shape(task: TaskLaunch, config: SlurmConfig, cluster: Cluster) -> Shape:
     need = task.resources
     gpus = need.gpus
-    if gpus.fraction is not None and gpus.fraction < 1:
-        raise Refused("Slurm gives whole GPUs only; a fraction of one needs another queue")
-    if gpus.indexes:
-        raise Refused("Slurm chooses the GPUs of a node itself; ask for a number of them")
     cpus = max(1, math.ceil(need.cpus))
     memory = max(1, -(-need.memory // (1 << 20)))
     if not gpus.count or gpus.model is None:
         return Shape(cpus, memory, gpus.count, "")
-    kind, constraint = _model(gpus.model, config, cluster)
+    kind, constraint = model_of(gpus.model, config, cluster) or ("", "")
     return Shape(cpus, memory, gpus.count, kind, constraint)
 
 
-def _model(model: str, config: SlurmConfig, cluster: Cluster) -> tuple[str, str]:
-    """The gres type of a model, or the feature that nodes with it have."""
+def model_of(model: str, config: SlurmConfig, cluster: Cluster) -> tuple[str, str] | None:
+    """The gres type of a model, or the feature that nodes with it have. None: it has none."""
     for name, value in config.models.items():
         if _plain(name) == _plain(model):
             if value.startswith("constraint:"):
                 return "", value.removeprefix("constraint:")
             return value, ""
     found = [kind for kind in cluster.types if _alike(kind, model)]
-    if found:
-        return found[0], ""
-    known = ", ".join(cluster.types) or "none"
-    raise Refused(f"Slurm has no GPUs of model {model}; it has: {known}")
+    return (found[0], "") if found else None
 
 
 def _plain(text: str) -> str:

@@ -17,9 +17,13 @@ from danlu.engines.api import Unreachable
 _SOURCE = Path(danlu.__file__).parent
 _FOLDERS = ("engines/local/keeper", "engines/slurm/node", "steps", "inside")
 _EMPTY = ("", "engines", "engines/local", "engines/slurm")  # packages above them
-_RUN = """import sys
+_RUN = """import gc
+gc.disable()
+import sys
 sys.path.insert(0, sys.argv[0].rpartition("/")[0])
 from danlu.engines.slurm.node.task import main
+gc.freeze()
+gc.enable()
 main(sys.argv[1])
 """
 _COMPILING = 120.0  # seconds

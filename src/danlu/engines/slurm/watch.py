@@ -28,7 +28,9 @@ log = logging.getLogger("danlu.slurm")
 
 _IDLE_FACTOR = 5  # so many cycles between two looks while there is nothing of ours
 _GLANCES = 4  # looks at the records in a cycle
+_PATIENCE = 3.0  # seconds after which a controller that has not answered counts as away
 _MOST_AT_ONCE = 500  # attempts whose records are read with one request
+_FEW = 32  # attempts whose records are always looked at
 
 
 class Watch:
@@ -44,6 +46,7 @@ class Watch:
         self.attempts: dict[str, Attempt] = {}
         self.entries: tuple[Entry, ...] = ()
         self.trouble: str | None = "Slurm has not been asked yet"
+        self.trouble_since = time.time()
         self.looked_at = 0.0  # monotonic: when the last answer of the queue was asked for
         self.cycles = 0
         self.nodes: Mapping[str, int] = {}  # how many GPUs each has
@@ -66,6 +69,11 @@ class Watch:
     def start(self) -> None:
         if self._loop is None:
             self._loop = asyncio.create_task(self._run())
+
+    def check(self) -> None:
+        """Raises Unreachable while Slurm does not answer, without asking it once more."""
+        if self._loop is not None and self.trouble is not None:
+            raise Unreachable(self.trouble)
 
     async def close(self) -> None:
         if self._loop is not None:
@@ -98,9 +106,8 @@ class Watch:
             self._soon.clear()
         for _ in range(_GLANCES):
             await asyncio.sleep(self._config.cycle / _GLANCES)
-            if len(self.attempts) <= _MOST_AT_ONCE:
-                async with self._looking:
-                    await self._read(None, time.monotonic())
+            async with self._looking:
+                await self._read(None, time.monotonic())
 
     def _is_quiet(self) -> bool:
         return all(each.ended for each in self.attempts.values())
@@ -123,8 +130,11 @@ class Watch:
         self._changed.pop(attempt.id, None)
         self._changed[attempt.id] = self._count
         if hint:
-            for event in self._listeners:
-                event.set()
+            self._hint()
+
+    def _hint(self) -> None:
+        for event in self._listeners:
+            event.set()
 
     def adopt_all(self) -> None:
         for name in self._index.names():
@@ -150,7 +160,12 @@ class Watch:
                 if id_ not in self.attempts and id_ not in listed and self._index.read(id_) is None
             )
         views = tuple(attempt.view() for attempt in seen)
-        return Observation(time.time(), frozenset(scope), views, f"{self._token}:{self._count}")
+        cursor = f"{self._token}:{self._count}"
+        if self.trouble is None:
+            return Observation(time.time(), frozenset(scope), views, cursor)
+        return Observation(
+            time.time(), frozenset(scope), views, cursor, self.trouble, self.trouble_since
+        )
 
     def _since(self, count: int) -> list[str]:
         ids = []
@@ -178,9 +193,9 @@ class Watch:
         async with self._looking:
             started = time.monotonic()
             try:
-                entries = await asyncio.to_thread(queue.ask, self._commands)
+                entries = await self._asked(started)
             except (Unreachable, Refused) as trouble:
-                self._away(str(trouble))
+                self._away(str(trouble), started)
                 await self._read(None, started)
                 raise Unreachable(str(trouble)) from trouble
             self.cycles += 1
@@ -190,11 +205,26 @@ class Watch:
             if back:
                 for attempt in self.attempts.values():
                     self.mark(attempt)
+                self._hint()
 
-    def _away(self, trouble: str) -> None:
+    async def _asked(self, started: float) -> tuple[Entry, ...]:
+        """The queue. Whoever waits for a slow answer learns meanwhile that there is none."""
+        asking = asyncio.ensure_future(asyncio.to_thread(queue.ask, self._commands))
+        pause = _PATIENCE
+        while not (await asyncio.wait((asking,), timeout=pause))[0]:
+            waited = time.monotonic() - started
+            self._away(f"squeue has not answered for {waited:.0f} s", started)
+            await self._read(None, started)
+            pause = self._config.cycle
+        return asking.result()
+
+    def _away(self, trouble: str, started: float) -> None:
+        if self.trouble is None:
+            self.trouble_since = time.time() - (time.monotonic() - started)
         self.trouble = trouble
         for attempt in self.attempts.values():
             attempt.over_since = None
+        self._hint()
 
     def _ours(self, entries: tuple[Entry, ...]) -> list[Entry]:
         """One for each attempt: the one that claimed it, else one that is not over."""
@@ -203,9 +233,12 @@ class Watch:
 
     async def _read(self, entries: Mapping[str, Entry] | None, started: float) -> None:
         by_user: dict[User, list[Attempt]] = {}
-        for attempt in self.attempts.values():
-            if not attempt.ended and not attempt.launching:
-                by_user.setdefault(attempt.user, []).append(attempt)
+        live = [each for each in self.attempts.values() if not each.ended and not each.launching]
+        if entries is None and len(live) > _FEW:
+            # What Slurm has just called waiting has no records, or only since then.
+            live = [each for each in live if not each.waits][:_MOST_AT_ONCE]
+        for attempt in live:
+            by_user.setdefault(attempt.user, []).append(attempt)
         reads = [self._read_of(user, mine, entries, started) for user, mine in by_user.items()]
         for done in await asyncio.gather(*reads, return_exceptions=True):
             if isinstance(done, Exception):  # what one user wrote does not blind us to others
@@ -245,6 +278,8 @@ class Watch:
         if record.claim.isdigit():
             attempt.handle = record.claim
         entry = None if entries is None else entries.get(attempt.id)
+        if entries is not None:
+            attempt.waits = entry is not None and entry.waits
         if entry is not None and not attempt.handle:
             attempt.handle = entry.number
         sure = entries is not None and self._is_over(attempt, entry, started)

@@ -6,13 +6,12 @@ import contextlib
 import os
 import re
 import secrets
-import shutil
 import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from danlu.engines.slurm.fields import hosts
@@ -21,6 +20,7 @@ from danlu.server.check import Finding
 from danlu.server.slurm import judge, probe
 from danlu.server.slurm.nodes import Lab
 from danlu.server.slurm.probe import Facts, Question
+from danlu.server.slurm.programs import real
 from danlu.spec.text import Text
 
 _AT_ONCE = 8
@@ -41,7 +41,7 @@ class Order:
 
 def look(order: Order) -> Iterator[Finding]:
     conf = _conf()
-    if shutil.which("sinfo") is None:
+    if real("sinfo") is None:
         how = "apt-get install slurm-wlm munge"
         yield Finding("slurm", "no", Text(f"is not installed: {how}", f"尚未安装：{how}"))
         return
@@ -64,6 +64,8 @@ def look(order: Order) -> Iterator[Finding]:
         return
     yield from judge.names(addresses)
     yield from _state_findings(states)
+    if order.lab is not None and states:
+        yield from _unknown_to_slurm(order.lab, states)
     yield from _compare(order, conf, settings, addresses, version, states)
 
 
@@ -95,15 +97,28 @@ def _compare(
         here = probe.here(question(_short(socket.gethostname())))
         facts = _ask_all(order, addresses, question, states)
     there = {name: found for name, found in facts.items() if not found.problem}
+    silent = [name for name in facts if name not in there]
     yield from judge.answers(facts)
-    yield from judge.versions(version, there)
-    yield from judge.clocks(there)
-    yield from judge.accounts(here, there)
-    yield from judge.munge(there, judge.unmunge(munge_socket))
-    yield from judge.files(here, there)
-    yield from judge.devices(wanted, there)
-    if folder:
-        yield from judge.shared(folder, secret, there)
+    compared = [
+        *judge.versions(version, there),
+        *judge.clocks(there),
+        *judge.accounts(here, there),
+        *judge.munge(there, judge.unmunge(munge_socket)),
+        *judge.files(here, there),
+        *judge.containers({name: each for name, each in there.items() if name in states}),
+        *judge.devices({name: files for name, files in wanted.items() if name in there}, there),
+        *(judge.shared(folder, secret, there) if folder else ()),
+    ]
+    yield from (only_of_those_asked(each, silent) for each in compared)
+
+
+def only_of_those_asked(finding: Finding, silent: Sequence[str]) -> Finding:
+    """Nothing is fine on a machine that nobody could ask."""
+    if finding.verdict != "yes" or not silent:
+        return finding
+    listed = judge.some(silent)
+    unknown = Text(f"; not known of {listed}", f"；{listed} 未知")
+    return replace(finding, verdict="partly", message=finding.message + unknown)
 
 
 def _ask_all(
@@ -166,6 +181,21 @@ def _state_findings(states: Mapping[str, tuple[str, str]]) -> Iterator[Finding]:
             yield Finding(f"node {name}", "no", word.words + hint)
 
 
+def _unknown_to_slurm(lab: Lab, states: Mapping[str, tuple[str, str]]) -> Iterator[Finding]:
+    for node in lab.nodes:
+        if node.name not in states:
+            yield Finding(
+                f"node {node.name}",
+                "no",
+                Text(
+                    "Slurm does not know it: copy the new slurm.conf to every machine, then "
+                    "scontrol reconfigure",
+                    "Slurm 中没有它：请把新的 slurm.conf 复制到每台机器，"
+                    "再执行 scontrol reconfigure",
+                ),
+            )
+
+
 def _states() -> dict[str, tuple[str, str]]:
     """Node -> state and reason, from the controller; empty if it does not answer."""
     found = {}
@@ -177,8 +207,11 @@ def _states() -> dict[str, tuple[str, str]]:
 
 
 def _run(*argv: str) -> str:
+    program = real(argv[0]) or argv[0]
     try:
-        done = subprocess.run(argv, capture_output=True, timeout=_ANSWERS_WITHIN, check=False)
+        done = subprocess.run(
+            [program, *argv[1:]], capture_output=True, timeout=_ANSWERS_WITHIN, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode(errors="replace") if done.returncode == 0 else ""

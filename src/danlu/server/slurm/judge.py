@@ -38,8 +38,8 @@ def versions(here: str, there: Mapping[str, Facts]) -> Iterator[Finding]:
             "version",
             "no",
             Text(
-                f"{_list(newer)}: slurmd is newer than the controller ({here}); update that first",
-                f"{_list(newer)}：slurmd 比控制节点（{here}）新；请先升级控制节点",
+                f"{some(newer)}: slurmd is newer than the controller ({here}); update that first",
+                f"{some(newer)}：slurmd 比控制节点（{here}）新；请先升级控制节点",
             ),
         )
     elif older:
@@ -47,9 +47,9 @@ def versions(here: str, there: Mapping[str, Facts]) -> Iterator[Finding]:
             "version",
             "partly",
             Text(
-                f"{_list(older)}: slurmd is older than the controller ({here}), by at most two "
+                f"{some(older)}: slurmd is older than the controller ({here}), by at most two "
                 "releases that works",
-                f"{_list(older)}：slurmd 比控制节点（{here}）旧，相差不超过两个版本时可用",
+                f"{some(older)}：slurmd 比控制节点（{here}）旧，相差不超过两个版本时可用",
             ),
         )
     else:
@@ -77,9 +77,9 @@ def names(addresses: Mapping[str, str]) -> Iterator[Finding]:
             "names",
             "no",
             Text(
-                f"cannot be resolved here: {_list(lost)}. Add them to /etc/hosts or DNS, on every "
+                f"cannot be resolved here: {some(lost)}. Add them to /etc/hosts or DNS, on every "
                 "machine",
-                f"无法解析：{_list(lost)}。请在每台机器的 /etc/hosts 或 DNS 中添加",
+                f"无法解析：{some(lost)}。请在每台机器的 /etc/hosts 或 DNS 中添加",
             ),
         )
     if loops:
@@ -87,9 +87,9 @@ def names(addresses: Mapping[str, str]) -> Iterator[Finding]:
             "names",
             "partly",
             Text(
-                f"resolve to this machine itself (127.*): {_list(loops)}. If others have to reach "
+                f"resolve to this machine itself (127.*): {some(loops)}. If others have to reach "
                 "them, put their real address into /etc/hosts",
-                f"解析为本机回环地址（127.*）：{_list(loops)}。若其他机器要连接它，"
+                f"解析为本机回环地址（127.*）：{some(loops)}。若其他机器要连接它，"
                 "请在 /etc/hosts 写真实地址",
             ),
         )
@@ -142,9 +142,9 @@ def accounts(here: Facts, there: Mapping[str, Facts]) -> Iterator[Finding]:
             "accounts",
             "no",
             Text(
-                f"another uid or gid than here: {_list(wrong)}. Files and jobs would belong to "
+                f"another uid or gid than here: {some(wrong)}. Files and jobs would belong to "
                 "somebody else there",
-                f"uid 或 gid 与本机不同：{_list(wrong)}。文件和任务会归属到别人名下",
+                f"uid 或 gid 与本机不同：{some(wrong)}。文件和任务会归属到别人名下",
             ),
         )
     if gone:
@@ -152,8 +152,8 @@ def accounts(here: Facts, there: Mapping[str, Facts]) -> Iterator[Finding]:
             "accounts",
             "partly",
             Text(
-                f"missing: {_list(gone)}. Their jobs cannot start there",
-                f"缺少账号：{_list(gone)}。其任务无法在那里启动",
+                f"missing: {some(gone)}. Their jobs cannot start there",
+                f"缺少账号：{some(gone)}。其任务无法在那里启动",
             ),
         )
     if not wrong and not gone and there:
@@ -228,9 +228,9 @@ def files(here: Facts, there: Mapping[str, Facts]) -> Iterator[Finding]:
             "files",
             "no",
             Text(
-                f"not the same as here: {_list(differ)}. Copy them to every machine, then "
+                f"not the same as here: {some(differ)}. Copy them to every machine, then "
                 "`scontrol reconfigure`",
-                f"与本机不同：{_list(differ)}。请复制到每台机器，再执行 `scontrol reconfigure`",
+                f"与本机不同：{some(differ)}。请复制到每台机器，再执行 `scontrol reconfigure`",
             ),
         )
     elif there and own:
@@ -251,9 +251,9 @@ def devices(wanted: Mapping[str, Sequence[str]], there: Mapping[str, Facts]) -> 
             f"gpus {name}",
             "no",
             Text(
-                f"not there: {_list(paths)}. Is the driver loaded (nvidia-smi)? Or gres.conf says "
+                f"not there: {some(paths)}. Is the driver loaded (nvidia-smi)? Or gres.conf says "
                 "more GPUs than there are",
-                f"不存在：{_list(paths)}。驱动是否加载（nvidia-smi）？或 gres.conf 写多了",
+                f"不存在：{some(paths)}。驱动是否加载（nvidia-smi）？或 gres.conf 写多了",
             ),
         )
     if wanted and not bad and lost:
@@ -268,15 +268,48 @@ def shared(folder: str, secret: str, there: Mapping[str, Facts]) -> Iterator[Fin
             "shared folder",
             "no",
             Text(
-                f"{folder} is not the same folder on: {_list(blind)}. Mount it there under this "
+                f"{folder} is not the same folder on: {some(blind)}. Mount it there under this "
                 "path",
-                f"以下机器看到的 {folder} 不是同一目录：{_list(blind)}。请以相同路径挂载",
+                f"以下机器看到的 {folder} 不是同一目录：{some(blind)}。请以相同路径挂载",
             ),
         )
     elif there:
         yield Finding("shared folder", "yes", Text(f"{folder}: all see it", f"{folder}：各处可见"))
 
 
-def _list(words: Sequence[str]) -> str:
+def containers(there: Mapping[str, Facts]) -> Iterator[Finding]:
+    """Which runtime all nodes have: what `containers` in danlu.toml should say."""
+    if not there:
+        return
+    first, *others = there.values()
+    everywhere = [
+        each for each in first.containers if all(each in other.containers for other in others)
+    ]
+    if everywhere:
+        chosen = everywhere[0]
+        yield Finding(
+            "containers",
+            "yes",
+            Text(
+                f'{", ".join(everywhere)} everywhere: images run with containers = "{chosen}"',
+                f'各处都有 {"、".join(everywhere)}：可用 containers = "{chosen}" 运行镜像',
+            ),
+        )
+        return
+    without = [name for name, facts in there.items() if not facts.containers]
+    listed = some(without or list(there))
+    yield Finding(
+        "containers",
+        "partly",
+        Text(
+            f"no runtime that all nodes have ({listed}): jobs with an image need apptainer, "
+            "podman, enroot or docker there",
+            f"没有各节点都具备的运行时（{listed}）：带镜像的任务需要 apptainer、podman、enroot "
+            "或 docker",
+        ),
+    )
+
+
+def some(words: Sequence[str]) -> str:
     shown = ", ".join(words[:_SHOWN])
     return f"{shown} +{len(words) - _SHOWN}" if len(words) > _SHOWN else shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from danlu.server.mistakes import read_all
 from danlu.server.values import ConfigError, Values
 from danlu.spec.text import Text
-from danlu.spec.units import parse_duration, parse_size
+from danlu.spec.units import format_size, parse_duration, parse_size
 
 _LARGEST = 1 << 20  # bytes of the file
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}")
@@ -23,6 +24,7 @@ _TOP = ("cluster", "controller", "shared", "slurm_user", "nodes", "partitions")
 _NODE = ("name", "address", "cpus", "memory", "gpus", "devices", "features")
 _PARTITION = ("name", "nodes", "default", "time_limit")
 MOST_NODES = 1024
+_LEAST_MEMORY = 256 << 20  # bytes; less is a number without its unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +113,30 @@ class LabFile(Values):
             if node.name in found:
                 twice = Text("there is a node of this name already", "已有同名节点")
                 raise self._wrong(f"nodes.{number}.name", node.name, twice)
+            self._check_address(f"nodes.{number}.address", node, found.values())
             found[node.name] = node
         return tuple(found.values())
+
+    def _check_address(self, key: str, node: Machine, others: Iterable[Machine]) -> None:
+        for other in others:
+            same = node.address and node.address.casefold() == other.address.casefold()
+            if same or node.address == other.name or (other.address or None) == node.name:
+                twice = Text(
+                    f"is where {other.name} is reached already; every machine has its own",
+                    f"已是 {other.name} 的地址；每台机器要有自己的地址",
+                )
+                raise self._wrong(key, node.address or node.name, twice)
+
+    def _memory(self, key: str, value: Any) -> int:
+        found = int(self._parsed(key, value, parse_size))
+        if found < _LEAST_MEMORY:
+            unit = Text(
+                f"that is {format_size(found)} only; write what the machine has with its unit, "
+                'e.g. "128G"',
+                f'这只有 {format_size(found)}；请带单位写出机器的内存，如 "128G"',
+            )
+            raise self._wrong(key, value, unit)
+        return found
 
     def _node(self, key: str, table: Any) -> Machine:
         if not isinstance(table, dict):
@@ -132,7 +156,7 @@ class LabFile(Values):
         return Machine(
             self._matching(f"{key}.name", table.get("name"), _NAME),
             self._cpus(f"{key}.cpus", table.get("cpus")),
-            int(self._parsed(f"{key}.memory", table.get("memory"), parse_size)),
+            self._memory(f"{key}.memory", table.get("memory")),
             self._matching(f"{key}.address", address, _ADDRESS) if address else "",
             gpus,
             model,

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from danlu.server.slurm.programs import real
 from danlu.spec.text import EMPTY, Text
 
 PATIENCE = 40.0  # seconds for one machine
@@ -26,6 +27,9 @@ for file in slurm.conf gres.conf cgroup.conf; do
   [ -r "$conf/$file" ] && say "$file" "$(sha256sum <"$conf/$file" | cut -d' ' -f1)"
 done
 say munge "$(munge -n $socket 2>&1 | tr '\\n' ' ')"
+for each in apptainer singularity podman enroot docker; do
+  command -v "$each" >/dev/null 2>&1 && say container "$each"
+done
 for file in $devices; do [ -e "$file" ] && say device "$file"; done
 [ -z "$shared" ] || say shared "$(cat "$shared" 2>&1)"
 getent passwd | awk -F: '($3 >= 1000 && $3 < 60000) || $1 == "slurm" {
@@ -67,6 +71,7 @@ class Facts:
     devices: frozenset[str] = frozenset()
     shared: str = ""
     accounts: Mapping[str, tuple[int, int]] | None = None  # name -> uid, gid
+    containers: tuple[str, ...] = ()  # runtimes it has
 
 
 def here(question: Question) -> Facts:
@@ -82,7 +87,7 @@ def through_slurm(node: str, question: Question) -> Facts:
     """A step on that node; one that is full has no room for it."""
     words = [f"--nodelist={node}", "--nodes=1", "--ntasks=1", "--immediate=15", "--time=2"]
     more = ["--mem=16M", "--chdir=/", "--job-name=danlu-check", "--quiet"]
-    return _ask(["srun", *words, *more, "sh", "-s"], question)
+    return _ask([real("srun") or "srun", *words, *more, "sh", "-s"], question)
 
 
 def _ask(argv: Sequence[str], question: Question) -> Facts:
@@ -113,11 +118,13 @@ def _ask(argv: Sequence[str], question: Question) -> Facts:
 def parse(lines: Sequence[str], between: tuple[float, float]) -> Facts:
     """`between`: its clock was read after the first and before the second moment of ours."""
     one: dict[str, str] = {}
-    devices, accounts = set(), {}
+    devices, accounts, containers = set(), {}, []
     for line in lines:
         key, _, value = line.partition("\t")
         if key == "device":
             devices.add(value)
+        elif key == "container":
+            containers.append(value.replace("singularity", "apptainer"))
         elif key == "account":
             name, _, numbers = value.partition(":")
             uid, _, gid = numbers.partition(":")
@@ -136,6 +143,7 @@ def parse(lines: Sequence[str], between: tuple[float, float]) -> Facts:
         frozenset(devices),
         one.get("shared", ""),
         accounts,
+        tuple(dict.fromkeys(containers)),
     )
 
 

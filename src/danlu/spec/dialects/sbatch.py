@@ -11,6 +11,7 @@ from danlu.spec.dialects.draft import Draft
 from danlu.spec.dialects.language import Converted, Dialect, Options, Site
 from danlu.spec.dialects.node_names import put_nodes
 from danlu.spec.dialects.sbatch_container import Container
+from danlu.spec.dialects.sbatch_given import with_given
 from danlu.spec.dialects.sbatch_layout import Room
 from danlu.spec.dialects.sbatch_needs import Needs
 from danlu.spec.dialects.sbatch_options import (
@@ -101,12 +102,14 @@ class _Script:
         self.text = text
         self._draft = draft
         self._lines = lines
+        self._given: list[Given] = []  # on the command line
 
     def options(self, words: tuple[str, ...]) -> dict[str, str]:
         """The directives, then the command line; later ones win."""
         found = self._directives()
         try:
             for given in parse(list(words), None):
+                self._given.append(given)
                 if given.name:
                     found.pop(given.name, None)  # keeps the last one last
                     found[given.name] = given.value
@@ -210,7 +213,7 @@ class _Script:
         if not any(_significant(line) for line in text.split("\n")):
             draft.refuse(("script",), NO_VALUE, Text("contains no command", "没有要运行的命令"))
             return
-        text = _with_own_tmp(text)
+        text = with_given(_with_own_tmp(text), self._given)
         first, _, _ = text.partition("\n")
         words = first[2:].split() if first.startswith("#!") else []
         if not words:

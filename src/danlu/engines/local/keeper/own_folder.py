@@ -6,6 +6,7 @@ bytes.
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from danlu.engines.local.keeper import command, record, sandbox
@@ -27,6 +28,10 @@ def make(task: dict[str, Any]) -> str:
 
 def remove(path: str, task: dict[str, Any]) -> None:
     """As its user, who may have put anything into it."""
+    if task["uid"] in (None, os.getuid()):
+        with contextlib.suppress(OSError):
+            record.remove(path)
+        return
     pid = os.fork()
     if pid == 0:
         try:

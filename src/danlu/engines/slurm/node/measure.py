@@ -5,12 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 
+from danlu.engines.slurm.node import places
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_ASKING = 3.0  # seconds; a driver that hangs must not take the rest along
+_SMI = ("--query-gpu=index,utilization.gpu,memory.used,temperature.gpu,power.draw",
+        "--format=csv,noheader,nounits")  # fmt: skip
+_PATH = "/usr/bin:/usr/local/bin:/usr/local/nvidia/bin:/opt/bin"
 
 
 class Meter:
@@ -38,7 +44,60 @@ class Meter:
             "read": read,
             "written": written,
             "node": _node(),
+            "gpus": _gpus(places.own_gpus()),
         }
+
+
+def _gpus(own: list[int]) -> list[list[float | None]]:
+    """Utilisation (0 to 1), memory, temperature and power of each of these; empty: unknown."""
+    program = _find("nvidia-smi") if own else ""
+    if not program:
+        return []
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            [program, *_SMI],
+            capture_output=True,
+            timeout=_ASKING,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return read_gpus(done.stdout.decode(errors="replace"), own)
+
+
+def read_gpus(text: str, own: list[int]) -> list[list[float | None]]:
+    rows = [[_figure(cell) for cell in line.split(",")] for line in text.splitlines()]
+    rows = [row for row in rows if len(row) == 5 and row[0] is not None]
+    if len(rows) != len(own):  # it sees all of the node's, or others than its own
+        by_index = {int(row[0] or 0): row for row in rows}
+        rows = [by_index[index] for index in own if index in by_index]
+    if len(rows) != len(own):
+        return []
+    return [
+        [
+            None if used is None else used / 100,
+            None if memory is None else memory * (1 << 20),
+            heat,
+            power,
+        ]
+        for _, used, memory, heat, power in rows
+    ]
+
+
+def _figure(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:  # [N/A], [Not Supported]
+        return None
+
+
+def _find(name: str) -> str:
+    folders = f"{os.environ.get('PATH', '')}:{_PATH}".split(":")
+    found = (f"{folder}/{name}" for folder in folders if folder.startswith("/"))
+    return next((path for path in found if os.access(path, os.X_OK)), "")
 
 
 def _stat(pid: int) -> tuple[str, int, int, int, int] | None:

@@ -11,9 +11,10 @@ import signal
 import socket
 import sys
 
-from danlu.engines.local.keeper import birth, keeper, linux, record, tree
+from danlu.engines.local.keeper import birth, linux, record, tree
 from danlu.engines.local.keeper.points import Kept
 from danlu.engines.slurm.node import door, places
+from danlu.engines.slurm.node.keeper import NOTHING_FOUND, NodeKeeper
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _KEPT_FROM_SLURM = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES",
                     "ZE_AFFINITY_MASK", "TMPDIR", "HOSTNAME", "KRB5CCNAME")  # fmt: skip
-_NOTHING_FOUND = 125
 _SERVERS_OWN = ("/userhome", "/gdata")
 
 
@@ -37,6 +37,10 @@ def main(folder: str) -> NoReturn:
         listener.close()
         _keep(folder, task)
     status = door.Door(listener, child, sockets, index, task["token"]).run()
+    if "image_run" in task:
+        from danlu.engines.slurm.node.box_keeper import carry_out_last_will
+
+        carry_out_last_will(sockets)
     tree.end(False, [])
     record.remove(sockets)
     os._exit(status)
@@ -59,7 +63,7 @@ def _read(folder: str, index: int) -> dict[str, Any]:
 
 
 def _keep(folder: str, task: dict[str, Any]) -> NoReturn:
-    code = _NOTHING_FOUND
+    code = NOTHING_FOUND
     try:
         linux.end_with_parent(int(signal.SIGTERM))
         os.umask(task["umask"])
@@ -68,9 +72,16 @@ def _keep(folder: str, task: dict[str, Any]) -> NoReturn:
         start = birth.begin(around)
         where = places.meet(folder, task)
         _dress(task, where)
-        _without_servers_folders(task)
+        kind = NodeKeeper
+        if "image_run" in task:
+            from danlu.engines.slurm.node.box_keeper import BoxKeeper, own_folders
+
+            own_folders(task)
+            kind = BoxKeeper
+        else:
+            _without_servers_folders(task)
         logs = [_open_log(path) for path in task["logs"]]
-        mine = NodeKeeper(around, folder, task, logs, start)
+        mine = kind(around, folder, task, logs, start)
         if mine.claim():
             start.tasks += 1
             try:
@@ -131,35 +142,6 @@ def _open_log(path: str) -> int:
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     return os.open(path, flags, 0o600)
-
-
-class NodeKeeper(keeper.Keeper):
-    """A keeper that Slurm may ask to end, too: at its time limit, for scancel, before a reboot."""
-
-    _asked = False
-    code = _NOTHING_FOUND
-
-    def run(self) -> None:
-        missing = [mount["source"] for mount in self._task["mounts"]
-                   if not os.path.isdir(mount["source"])]  # fmt: skip
-        if missing:
-            detail = f"{', '.join(missing)} does not exist on {self._task['node']}"
-            self._logs[0].note(f"{detail}. {self._task['node']} 上没有 {', '.join(missing)}")
-            self._write_status({"code": 125, "hint": "volume_missing", "detail": detail})
-            return
-        super().run()
-
-    def _follow_order(self) -> None:
-        order = record.read(self._record, record.ORDER)
-        if order is not None:
-            self._ask_to_end(float(order["grace"]))
-        elif self._asked:  # not by us, or we are all that is left of the task
-            self._ask_to_end(0.0 if os.getppid() == 1 else float(self._task["kill_wait"]))
-        self._asked = True
-
-    def _write_status(self, status: dict[str, Any]) -> None:
-        self.code = 128 + status["signal"] if status.get("signal") else int(status.get("code", 0))
-        super()._write_status(status)
 
 
 if __name__ == "__main__":
