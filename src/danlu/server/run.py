@@ -102,7 +102,7 @@ async def _serve_http(
     ssh, web = config.ssh_address, web_settings(config, urls[0])
     gateway = None
     if ssh is not None or web is not None:
-        gateway = Gateway(config.data, ssh, ours.doors, ours.web_doors, web)
+        gateway = Gateway(config.data, ssh, ours, web)
         await gateway.start()
         ours.server.ssh_port = lambda: gateway.port
     if gateway is not None and web is not None:

@@ -61,6 +61,7 @@ from danlu.services.server import Server
 from danlu.services.sharing import Sharing
 from danlu.services.storage import StorageRequests
 from danlu.services.stream import Stream
+from danlu.services.strips import Strips
 from danlu.services.submitting import Submitting
 from danlu.services.tasks import Tasks
 from danlu.services.tensorboards import TensorBoards
@@ -95,6 +96,7 @@ class Services:
     tasks: Tasks
     doors: Doors
     web_doors: WebDoors
+    strips: Strips
     tensorboards: TensorBoards
     stream: Stream
     secrets: Secrets
@@ -177,6 +179,7 @@ def services(
         tasks=tasks,
         doors=doors,
         web_doors=WebDoors(context, gate, accounts.tickets, tasks, doors),
+        strips=Strips(context, environments),
         tensorboards=TensorBoards(controller, found, submitter, _event_files(context)),
         stream=Stream(Feed(context), cluster, context.settings.limits.streams, names),
         secrets=Secrets(context.store, context.settings.limits.secrets),
