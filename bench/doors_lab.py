@@ -34,8 +34,10 @@ def rows(options: Options) -> Iterator[Row]:
             (folder / tools.name).symlink_to(tools)
             cold = _cold(lambda: _environment(danlu, "cold"))
             count = options.times(5, 2)
-            warm = [_environment(danlu, f"warm{number}") for number in range(count)]
-            by_hand = [_by_hand(tools, danlu.folder) for _ in range(count)]
+            warm, by_hand = [], []
+            for number in range(count):  # in turn: what else the machine does meets both
+                warm.append(_environment(danlu, f"warm{number}"))
+                by_hand.append(_by_hand(tools, danlu.folder))
             alone = _cold(lambda: _by_hand(tools, danlu.folder))
             gateway = int(Path(danlu.folder, "data/gateway/lock").read_text())
     finally:

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -94,6 +97,23 @@ class TestOneself:
             *("/userhome alice alice", "/userhome", "alice /userhome"),
             *("alice alice", "0007"),
         ]
+
+    async def test_keeps_its_name_when_the_machine_replaces_its_accounts(
+        self, boxed: EngineHarness, tmp_path: Path
+    ) -> None:
+        """As `useradd` does, which renames a new /etc/passwd over the old one. On a copy of /etc,
+        in a mount namespace of its own."""
+        tmp_path.chmod(0o755)
+        words = ["unshare", "--mount", "--propagation", "private", sys.executable, "-m"]
+        words += ["tests.engines.replaced_accounts", str(tmp_path / "other")]
+        (tmp_path / "other").mkdir()
+        done = await asyncio.to_thread(
+            subprocess.run, words, capture_output=True, text=True, cwd=Path(__file__).parents[2]
+        )
+        assert done.returncode == 0, done.stderr
+        told = done.stdout.split()
+        assert told[:6] == ["alice", "ready", "alice", "alice", "0", "after"]
+        assert told[6:] == ["mounted", "alice", "1"]  # the next task knows the newcomer
 
     async def test_has_no_rights_of_root(self, boxed: EngineHarness) -> None:
         log = await run(

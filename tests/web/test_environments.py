@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -342,6 +343,37 @@ def test_ports_open_in_tabs_of_their_own(web: WebHarness, alice: Someone, lang: 
     with page.expect_popup() as opened:
         page.get_by_label(words["any"]).press("Enter")
     expect(opened.value).to_have_title(re.compile("Directory listing"))
+
+
+EVENTS = """
+import sys
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+writer = EventFileWriter(sys.argv[1])
+for step in range(20):
+    value = Summary.Value(tag="loss", simple_value=1 / (step + 1))
+    writer.add_event(Event(step=step, wall_time=step, summary=Summary(value=[value])))
+writer.close()
+"""
+
+
+def test_the_button_of_a_job_that_wrote_event_files_leads_to_its_curve(
+    web: WebHarness, alice: Someone
+) -> None:
+    events = web.server.data.parent / "events"  # which every task can read
+    subprocess.run([tools_venv() / "bin/python", "-c", EVENTS, events], check=True)
+    for path in (events, *events.iterdir()):
+        path.chmod(0o755)
+    copy = f"mkdir -p runs/first && cp {events}/* runs/first"
+    job = web.harness.until(web.queue(alice, name="train", command=copy), "succeeded")
+    page = web.sign_in(web.page(), alice.name, f"/jobs/{job['id']}")
+    with page.expect_popup() as opened:
+        page.get_by_role("button", name="TensorBoard").click()
+    tab = opened.value
+    expect(tab.get_by_text("loss").first).to_be_visible(timeout=120_000)
+    expect(tab.locator("line-chart canvas, line-chart svg path").first).to_be_visible()
+    web.picture(tab, "tensorboard-of-a-job")
 
 
 def test_a_refused_door_closes_its_tab_and_says_why(web: WebHarness, alice: Someone) -> None:

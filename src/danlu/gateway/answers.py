@@ -11,6 +11,7 @@ from danlu.access.errors import AccessError
 from danlu.access.principal import Asker, Principal
 from danlu.gateway.door_answers import DoorAnswers
 from danlu.services.doors import Doors
+from danlu.services.strips import Strips
 from danlu.services.values import StoreError
 from danlu.services.web_doors import WebDoors
 from danlu.spec.text import Text
@@ -20,9 +21,9 @@ from danlu.wire import Gone, Handler, Peer, Rejected, Values
 class Answers:
     """For one connected gateway."""
 
-    def __init__(self, doors: Doors, web: WebDoors) -> None:
+    def __init__(self, doors: Doors, web: WebDoors, strips: Strips) -> None:
         self._doors = doors
-        self._web = DoorAnswers(web)
+        self._web = DoorAnswers(web, strips)
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._inside: dict[str, Asker] = {}  # by session
         self._leave: dict[str, Callable[[], None]] = {}  # likewise
@@ -43,6 +44,7 @@ class Answers:
             "door-visit": _plain(self._web.visit),
             "door-left": _plain(self._web.left),
             "door-list": _plain(self._web.doors),
+            "strip": _plain(self._web.strip),
         }
 
     async def close(self, gone: bool) -> None:

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any
 
+from danlu.services.strips import Strip, Strips
 from danlu.services.web_doors import LASTS, DoorKey, WebDoors, WebWay
 from danlu.wire import Gone, Peer, Rejected, Values
 
@@ -14,8 +15,9 @@ from danlu.wire import Gone, Peer, Rejected, Values
 class DoorAnswers:
     """For one connected gateway."""
 
-    def __init__(self, doors: WebDoors) -> None:
+    def __init__(self, doors: WebDoors, strips: Strips) -> None:
         self._doors = doors
+        self._strips = strips
         self._watching: dict[str, asyncio.Task[None]] = {}  # by cookie or door
         self.peer: Peer | None = None
 
@@ -30,9 +32,7 @@ class DoorAnswers:
 
     async def visit(self, ask: Values) -> Values:
         digest = str(ask["digest"])
-        way = await self._doors.visit(
-            digest, str(ask["door"]), str(ask["address"]), bool(ask["encrypted"])
-        )
+        way = await self._way(ask)
         self._watch(digest, self._cut_off(digest, way))
         return {
             "user": way.asks.name,
@@ -42,6 +42,16 @@ class DoorAnswers:
             "handle": way.task.handle,
             "control": way.control,
         }
+
+    async def strip(self, ask: Values) -> Values:
+        """Who only looks at the strip is not present for that."""
+        way, act = await self._way(ask), str(ask["act"])
+        return _strip(await (self._strips.act(way, act) if act else self._strips.show(way)))
+
+    async def _way(self, ask: Values) -> WebWay:
+        return await self._doors.visit(
+            str(ask["digest"]), str(ask["door"]), str(ask["address"]), bool(ask["encrypted"])
+        )
 
     async def left(self, ask: Values) -> Values:
         self._end(str(ask["digest"]))
@@ -89,3 +99,15 @@ class DoorAnswers:
         with contextlib.suppress(Gone, Rejected):
             if self.peer is not None:
                 await self.peer.ask(what, **values)
+
+
+def _strip(strip: Strip) -> Values:
+    return {
+        "owner": strip.owner,
+        "name": strip.name,
+        "ends_in": strip.ends_in,
+        "idle_in": strip.idle_in,
+        "doing": strip.doing.values(),
+        "acts": strip.acts,
+        "saves": strip.saves,
+    }

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
 from danlu.inside.program import Program
 from danlu.inside.words import Trouble
 
-_RUN_PY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run.py")
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_RUN_PY = os.path.join(_HERE, "run.py")
+_STRIP = os.path.join(_HERE, "strip")
+"""Extensions that show how long the environment still runs. They ask the gateway."""
 _SOCKET_MODE = "0600"
 # Set by images that start Jupyter themselves, on a port.
 _NOT_FOR_LAB = ("JUPYTER_PORT", "JUPYTER_PORT_RETRIES", "JUPYTER_TOKEN", "JUPYTER_IP")
@@ -50,6 +54,7 @@ def lab(place: Place) -> Program:
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.news_url=None",
         "--LabApp.extension_manager=readonly",
+        f"--LabApp.extra_labextensions_path={_STRIP}/lab",
         "--Application.log_level=ERROR",
     ]
     return Program("lab", words, env, socket, "/api")
@@ -57,7 +62,8 @@ def lab(place: Place) -> Program:
 
 def code(place: Place) -> Program:
     node = f"{place.tools}/node/bin/node"
-    entry = f"{place.tools}/code/node_modules/code-server/out/node/entry.js"
+    editor = f"{place.tools}/code/node_modules/code-server"
+    entry = f"{editor}/out/node/entry.js"
     if not (os.path.exists(node) and os.path.exists(entry)):
         raise Trouble(
             "VS Code is not among the tools of this machine; the admin gets it with `danlu tools "
@@ -70,9 +76,22 @@ def code(place: Place) -> Program:
         *(node, entry, "--auth", "none", "--socket", socket, "--socket-mode", _SOCKET_MODE[1:]),
         *("--session-socket", place.socket("code-session"), "--config", f"{place.run}/code.yaml"),
         *("--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"),
+        *("--builtin-extensions-dir", _extensions(place, f"{editor}/lib/vscode/extensions")),
         *("--disable-getting-started-override", os.getcwd()),
     ]
     return Program("code", words, place.env, socket, "/healthz")
+
+
+def _extensions(place: Place, own: str) -> str:
+    """A folder with VS Code's own and the strip: its own cannot be written to."""
+    folder = f"{place.run}/code-extensions"
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    wanted = {name: f"{own}/{name}" for name in os.listdir(own)}
+    wanted["danlu-strip"] = f"{_STRIP}/code"
+    for name, target in wanted.items():
+        with contextlib.suppress(FileExistsError):
+            os.symlink(target, f"{folder}/{name}")
+    return folder
 
 
 def tensorboard(place: Place, folders: list[str]) -> Program:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import glob
 import os
 import re
+import threading
 import time
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from tornado.ioloop import IOLoop
+from traitlets import default
 
 from danlu.inside.pythons import Python, Pythons
 
@@ -19,6 +23,7 @@ _FRESH = 2.0  # seconds for which an answer is good
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_.-]+")
 
 _shared: dict[str, Any] = {"at": -_FRESH, "specs": {}, "pythons": None}
+_looking = threading.Lock()
 
 
 class Kernels(KernelSpecManager):  # type: ignore[misc]
@@ -57,19 +62,36 @@ class Kernels(KernelSpecManager):  # type: ignore[misc]
         }
 
 
+class Manager(AsyncMappingKernelManager):  # type: ignore[misc]
+    """Looks for Pythons once JupyterLab listens, which need not wait for their answers."""
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        IOLoop.current().add_callback(threading.Thread(target=_ours, daemon=True).start)
+
+    @default("default_kernel_name")  # type: ignore[untyped-decorator]
+    def _first(self) -> str:
+        return str(self.kernel_spec_manager.first())
+
+
 def _ours() -> dict[str, Any]:
-    if time.monotonic() - _shared["at"] >= _FRESH:
-        tools = os.environ["DANLU_TOOLS"]
-        _shared["pythons"] = _shared["pythons"] or Pythons(tools)
-        specs: dict[str, Any] = {}
-        for python in _shared["pythons"].find():
-            name = _name_of(python)
-            specs[name] = _spec(python, name)
-            specs |= _others(python, name)
-        _shared["specs"] = specs or {"python3": _tools_own(tools)}
-        _shared["at"] = time.monotonic()
-    found: dict[str, Any] = _shared["specs"]
-    return found
+    with _looking:
+        if time.monotonic() - _shared["at"] >= _FRESH:
+            _look()
+        found: dict[str, Any] = _shared["specs"]
+        return found
+
+
+def _look() -> None:
+    tools = os.environ["DANLU_TOOLS"]
+    _shared["pythons"] = _shared["pythons"] or Pythons(tools)
+    specs: dict[str, Any] = {}
+    for python in _shared["pythons"].find():
+        name = _name_of(python)
+        specs[name] = _spec(python, name)
+        specs |= _others(python, name)
+    _shared["specs"] = specs or {"python3": _tools_own(tools)}
+    _shared["at"] = time.monotonic()
 
 
 def _spec(python: Python, name: str) -> Any:

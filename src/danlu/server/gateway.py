@@ -27,8 +27,7 @@ from danlu.gateway.web.book import has_doors
 from danlu.gateway.web.settings import WebSettings
 from danlu.server.settings import SSH_PORT, Address, ConfigError
 from danlu.server.sockets import listen_on
-from danlu.services.doors import Doors
-from danlu.services.web_doors import WebDoors
+from danlu.services.services import Services
 from danlu.spec.text import Text
 from danlu.wire import LONGEST, Gone, Peer, Rejected, Values
 
@@ -44,15 +43,13 @@ class Gateway:
         self,
         data: Path,
         address: Address | None,
-        doors: Doors,
-        web_doors: WebDoors,
+        ours: Services,
         web: WebSettings | None = None,
     ) -> None:
         """`address`: for SSH clients. `web`: for browsers."""
         self._folder = data / "gateway"
         self._address = address
-        self._doors = doors
-        self._web_doors = web_doors
+        self._ours = ours
         self._web = "" if web is None else web.text()
         ssh = "" if address is None else f" {address.host} {address.port or ''}".rstrip()
         self._version = f"{danlu.__version__}{ssh} {self._web}".strip()
@@ -201,7 +198,7 @@ class Gateway:
             ) from None
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answers = Answers(self._doors, self._web_doors)
+        answers = Answers(self._ours.doors, self._ours.web_doors, self._ours.strips)
 
         async def hello(ask: Values) -> Values:
             if ask["version"] != self._version:

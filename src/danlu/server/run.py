@@ -145,7 +145,7 @@ async def _start_gateway(config: ServerConfig, url: str, ours: Services) -> Gate
     ssh, web = config.ssh_address, web_settings(config, url)
     if ssh is None and web is None:
         return None
-    gateway = Gateway(config.data, ssh, ours.doors, ours.web_doors, web)
+    gateway = Gateway(config.data, ssh, ours, web)
     await gateway.start()
     ours.server.ssh_port = lambda: gateway.port
     if web is not None:

@@ -34,6 +34,7 @@ from danlu.services.names import Names
 from danlu.services.registry import Registry
 from danlu.services.server import Server
 from danlu.services.stream import Stream
+from danlu.services.strips import Strips
 from danlu.services.submitting import Submitting
 from danlu.services.tasks import Tasks
 from danlu.services.web_doors import WebDoors
@@ -113,6 +114,7 @@ class Services:
         self.server = Server(controller, addresses, demo)
         self.doors = self._doors()
         self.web_doors = WebDoors(context, gate, accounts.tickets, self.tasks, self.doors)
+        self.strips = Strips(context, lambda: self.environments)
         context.may_use_image = self._may_use_image
 
     async def recover(self) -> None:

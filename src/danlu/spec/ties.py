@@ -25,6 +25,7 @@ KEPT_BY_THE_SYSTEM = (
     "/sys",
     "/dev",
     "/etc",
+    "/.etc",  # the machine's, where a task has one of its own
     "/boot",
     "/run",
     "/bin",

@@ -1,30 +1,31 @@
 import { useMutation } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { api, got, type Schemas } from "../api/client";
-import { useWords } from "../i18n";
+import { useLanguage, useWords, type Lang } from "../i18n";
 import { useProblem } from "../ui/problem";
 
 type Order = Schemas["DoorOrder"];
 const OWN_NAME = /^[0-9a-f]{20}\./;
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
-/** A door has a name of its own, or is on a port of the host by which this page was reached. */
-export function addressOf(door: Schemas["OpenDoor"]): string {
-  if (OWN_NAME.test(door.host)) return door.url;
+/** A door has a name of its own, or is on a port of the host by which this page was reached. What Danlu shows there is in `lang`. */
+export function addressOf(door: Schemas["OpenDoor"], lang: Lang): string {
+  if (OWN_NAME.test(door.host)) return `${door.url}&lang=${lang}`;
   const { hostname } = location;
-  return `${LOOPBACK.test(hostname) ? "http" : "https"}://${hostname}:${door.port}${door.path}`;
+  return `${LOOPBACK.test(hostname) ? "http" : "https"}://${hostname}:${door.port}${door.path}&lang=${lang}`;
 }
 
 /** Opens what a job serves in a tab of its own. The job may have to be started for it. */
 export function useDoor(id: string | (() => Promise<string>)) {
   const words = useWords().doors;
+  const { lang } = useLanguage();
   const going = useMutation({
     mutationFn: async ({ order, tab }: { order: Order; tab: Window | null }): Promise<string | null> => {
       try {
         const ref = typeof id === "string" ? id : await id();
         const door = await got(api.POST("/danlu/v1/jobs/{ref}/doors", { params: { path: { ref } }, body: order }));
-        if (tab === null) return addressOf(door);
-        tab.location.replace(addressOf(door));
+        if (tab === null) return addressOf(door, lang);
+        tab.location.replace(addressOf(door, lang));
         return null;
       } catch (error) {
         tab?.close();

@@ -108,6 +108,7 @@ function Head({ environment }: { environment: Environment }) {
   const said = useSaid();
   const now = useNow(1000) / 1000;
   const facts = useFacts();
+  const [address] = useSearchParams();
   const may = mayOf(environment, me);
   const doing = said(environment, "doing");
   return (
@@ -119,7 +120,7 @@ function Head({ environment }: { environment: Environment }) {
       </div>
       <div className="tools">
         <DropGpus environment={environment} />
-        {may.change && environment.state === "running" && inContainer(environment) && <SaveButton of={{ environment: refOf(environment), name: environment.name }} />}
+        {may.change && environment.state === "running" && inContainer(environment) && <SaveButton of={{ environment: refOf(environment), name: environment.name }} opened={address.has("save")} />}
         {may.change && isActive(environment) && environment.state !== "stopping" && <StopButton environment={environment} />}
         {may.leave && <LeaveButton environment={environment} />}
         {may.change && <DeleteButton environment={environment} />}

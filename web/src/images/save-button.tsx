@@ -5,9 +5,10 @@ import type { Saved } from "./save";
 
 const SaveSheet = lazy(() => import("./save"));
 
-export function SaveButton({ of }: { of: Saved }) {
+/** `opened`: somebody comes from elsewhere to save it. */
+export function SaveButton({ of, opened = false }: { of: Saved; opened?: boolean }) {
   const words = useWords().job;
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState(opened);
   return (
     <>
       <button className="button" onClick={() => setOpen(true)}>

@@ -8,9 +8,9 @@ import time
 from typing import TYPE_CHECKING
 
 from danlu.engines.api import Refused
-from danlu.gateway.web import pages, policy
+from danlu.gateway.web import pages, policy, strip
 from danlu.gateway.web.book import Door
-from danlu.gateway.web.cookies import cookie, cookie_name, mark_name, values_of
+from danlu.gateway.web.cookies import LANGUAGE, cookie, cookie_name, mark_name, values_of
 from danlu.gateway.web.exchange import Client, Torn, exchange
 from danlu.gateway.web.heads import LARGEST, BadMessage, Fields, Request, read_request
 from danlu.gateway.web.pages import Page
@@ -34,6 +34,7 @@ _STATUS = {
     "must_change": 403,
     "not_allowed": 403,
     "not_found": 404,
+    "invalid_request": 400,
     "nothing_there": 502,
     "no_tool": 502,
     "starting": 503,
@@ -159,6 +160,8 @@ class Connection(asyncio.StreamReaderProtocol):
         if policy.foreign(request, client.encrypted):
             return await self._say(Page(403, pages.FOREIGN), request, client)
         try:
+            if policy.path_of(request) == policy.STRIP:
+                return await self._strip(request, door, client)
             if policy.path_of(request).startswith(policy.OWN):
                 return await self._own(request, door, client)
             return await self._pass(request, door, client)
@@ -257,6 +260,14 @@ class Connection(asyncio.StreamReaderProtocol):
         await client.send(pages.answer(307, fields, False))
         return False
 
+    async def _strip(self, request: Request, door: Door, client: Client) -> bool:
+        try:
+            told = await strip.answered(self._web, request, door, client)
+        except Rejected as no:
+            told = strip.refused(no, _STATUS.get(no.code, 503), request)
+        await client.send(told)
+        return request.stays
+
     async def _own(self, request: Request, door: Door, client: Client) -> bool:
         if policy.path_of(request) != policy.ENTER or request.method != "GET" or request.size:
             return await self._say(Page(404, pages.NO_DOOR), request, client)
@@ -280,6 +291,9 @@ class Connection(asyncio.StreamReaderProtocol):
                 cookie(cookie_name(door.id, encrypted), str(found["token"]), encrypted, lasts),
             ),
         ]
+        language = policy.asked_of(request, "lang")
+        if language in strip.LANGUAGES:
+            fields.append((b"set-cookie", cookie(LANGUAGE, language, encrypted, _MARK_SECONDS)))
         if door.port:
             fields += self._clean(request, door, encrypted)
         await client.send(pages.answer(303, fields, request.stays))

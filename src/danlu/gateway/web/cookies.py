@@ -7,6 +7,8 @@ import binascii
 import re
 
 _OURS = re.compile(r"(__host-|__secure-)?danlu-", re.IGNORECASE)
+LANGUAGE = "danlu-language"
+"""Which of the two somebody reads the platform's pages in."""
 _TOKEN = re.compile(rb"dlu_[A-Za-z0-9_-]{8,}")
 
 

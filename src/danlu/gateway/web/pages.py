@@ -18,6 +18,7 @@ REASONS = {
     404: "Not Found",
     405: "Method Not Allowed",
     408: "Request Timeout",
+    413: "Content Too Large",
     414: "URI Too Long",
     421: "Misdirected Request",
     429: "Too Many Requests",

@@ -12,6 +12,7 @@ from danlu.spec.text import Text
 
 OWN = "/.danlu/"
 ENTER = "/.danlu/enter"
+STRIP = "/.danlu/strip"
 _ELSEWHERE = (b"cross-site", b"same-site")
 _LONGEST_TICKET = 200
 
@@ -25,8 +26,13 @@ def path_of(request: Request) -> str:
 
 
 def ticket_of(request: Request) -> str:
+    return asked_of(request, "ticket")[:_LONGEST_TICKET]
+
+
+def asked_of(request: Request, name: str) -> str:
+    """A value of the query."""
     values = parse_qs(request.target.partition("?")[2], max_num_fields=10)
-    return values.get("ticket", [""])[0][:_LONGEST_TICKET]
+    return values.get(name, [""])[0]
 
 
 def unknown_host(request: Request, settings: WebSettings) -> Page | None:

@@ -2,7 +2,8 @@
 
 Everything is done by descriptors, one path component at a time. The contents of a volume belong to
 its user: links there are never followed, and files are only opened with O_PATH. Only the machine's
-own links, in its root and in /mnt, are followed, and never into system paths.
+own links, in its root, in /mnt and in an /etc of the task's own, are followed, and never into
+system paths.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import errno
 import os
 import stat
 
-from danlu.engines.local.keeper import linux
+from danlu.engines.local.keeper import linux, own_etc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,8 +44,10 @@ class Points:
         self._device = os.fstat(root).st_dev
         self._layered: list[list[str]] = []
         self._machines_own = {_identity(os.fstat(root))}
-        with contextlib.suppress(FileNotFoundError):
-            self._machines_own.add(_identity(os.stat("mnt", dir_fd=root, follow_symlinks=False)))
+        for name in ("mnt", "etc"):
+            with contextlib.suppress(FileNotFoundError):
+                found = os.stat(name, dir_fd=root, follow_symlinks=False)
+                self._machines_own.add(_identity(found))
 
     def bind(self, mount: dict[str, Any]) -> None:
         source = open_source(mount)
@@ -139,6 +142,7 @@ class Points:
 
     def _check(self, final: list[str], wanted: list[str], target: str) -> None:
         """Checks the target of links; the requested path was checked on submission."""
+        final = own_etc.shown(final)
         path = "/" + "/".join(final)
         if final != wanted and self._kept.has(path):
             raise _refusal(target, f"it leads to {path}, which belongs to the system")

@@ -167,8 +167,9 @@ def offer(counter: socket.socket, pid: int, attempt: str, task: int) -> socket.s
 
 
 def _picture() -> tuple[int, ...]:
-    """Host folders whose entries are mounted one by one."""
-    return tuple(os.stat(path).st_mtime_ns for path in ("/", "/mnt") if os.path.isdir(path))
+    """Host folders whose entries are mounted or linked one by one."""
+    folders = ("/", "/mnt", "/etc")
+    return tuple(os.stat(path).st_mtime_ns for path in folders if os.path.isdir(path))
 
 
 def wait(conn: socket.socket) -> Given | None:

@@ -11,8 +11,8 @@ import contextlib
 import os
 import stat
 
-from danlu.engines.local.keeper import devices, linux
-from danlu.engines.local.keeper.points import Kept, Points
+from danlu.engines.local.keeper import devices, linux, own_etc
+from danlu.engines.local.keeper.points import Kept, Points, open_source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,10 +81,12 @@ def enter(stage: str, view: View, task: dict[str, Any], hide: list[str], kept: K
     for folder in hide:
         if os.path.isdir("." + folder):
             linux.mount("hidden", "." + folder, "tmpfs", linux.MS_RDONLY, "mode=755,size=4k")
+    _name_user(task["mounts"])
     root = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     points = Points(root, kept)
     for mount in sorted(task["mounts"], key=lambda mount: str(mount["target"])):
-        points.bind(mount)
+        if not own_etc.is_in(mount):
+            points.bind(mount)
     points.finish()
     view.layered = points.layered
     linux.restrict(root, read_only=True, recursive=False)
@@ -92,6 +94,17 @@ def enter(stage: str, view: View, task: dict[str, Any], hide: list[str], kept: K
     linux.pivot_root(".", ".")
     linux.detach(".")
     os.chdir("/")
+
+
+def _name_user(mounts: list[dict[str, Any]]) -> None:
+    """After what is to be hidden in /etc is hidden."""
+    files = {
+        os.path.basename(str(mount["target"])): open_source(mount)
+        for mount in mounts
+        if own_etc.is_in(mount)
+    }
+    if files:
+        own_etc.make(files)
 
 
 def _bind_host() -> None:

@@ -1,0 +1,172 @@
+"""The strip inside JupyterLab and VS Code, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, TimeoutError, expect
+
+from tests.api.harness import eventually
+from tests.api.people_harness import Someone
+from tests.support.server import DanluServer
+from tests.support.tools import give, tools_tree, tools_venv
+from tests.web.harness import CLUSTER, WebHarness, with_doors
+
+PATIENCE = 120_000  # milliseconds; VS Code is large, and the machine may be busy
+HOUR = 3600
+WORDS: dict[str, dict[str, str]] = {
+    "en": {
+        "left": r"^1 h \d+ min left$",
+        "more": r"^2 h \d+ min left$",
+        "extend": "+1 h",
+        "stop": "Stop",
+        "cancel": "Cancel",
+        "hour": "One hour more",
+        "soon": "dev will be stopped in",
+        "only": "Only {owner} can extend",
+    },
+    "zh": {
+        "left": r"^剩余 1 小时 \d+ 分钟$",
+        "more": r"^剩余 2 小时 \d+ 分钟$",
+        "extend": "延长 1 小时",
+        "stop": "停止",
+        "cancel": "取消",
+        "hour": "延长 1 小时",
+        "soon": "dev 将在",
+        "only": "只有 {owner} 可以延长",
+    },
+}
+ITEM = ".statusbar-item[id*='danlu.strip']"
+LANGUAGES = pytest.mark.parametrize("lang", ["en", "zh"])
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
+    server = DanluServer(tmp_path_factory.mktemp("strip") / "data", with_doors(CLUSTER))
+    give(server.data, tools_venv(), tools_tree())
+    server.start()
+    yield server
+    server.cleanup()
+
+
+@pytest.fixture
+def alice(web: WebHarness) -> Someone:
+    return web.people.person()
+
+
+def create(who: Someone, **keys: Any) -> None:
+    who.do("POST", "/environments", {"name": "dev", "cpus": 2, "memory": "4G", **keys})
+    eventually(lambda: state(who) == "running")
+
+
+def state(who: Someone) -> str:
+    return str(who.get("/environments/dev")["state"])
+
+
+def ends_at(who: Someone) -> float:
+    return float(who.get("/environments/dev")["ends_at"])
+
+
+def opened(page: Page, tool: str) -> Page:
+    """As the button on the environment's page does it, in a tab of its own."""
+    with page.expect_popup() as popup:
+        page.get_by_role("button", name=re.compile(f"^{tool}")).first.click()
+    popup.value.set_default_timeout(PATIENCE)
+    return popup.value
+
+
+def on_page(web: WebHarness, lang: str, who: Someone, owner: Someone) -> Page:
+    return web.sign_in(web.page(lang), who.name, f"/environments/{owner.name}~dev")
+
+
+def strip_of(page: Page) -> Locator:
+    strip = page.locator("#danlu-strip")
+    expect(strip).to_be_visible(timeout=PATIENCE)
+    return strip
+
+
+def item_of(page: Page) -> Locator:
+    """VS Code gives up on extensions in the browser if the machine is too busy to start them within
+    a minute; people reload the page then."""
+    item = page.locator(ITEM)
+    try:
+        item.wait_for(timeout=PATIENCE)
+    except TimeoutError:
+        page.reload()
+        item.wait_for(timeout=PATIENCE)
+    return item
+
+
+@LANGUAGES
+def test_jupyterlab_shows_the_time_left_extends_and_stops(
+    web: WebHarness, alice: Someone, lang: str
+) -> None:
+    words = WORDS[lang]
+    create(alice, time_limit="2h")
+    page = opened(on_page(web, lang, alice, alice), "JupyterLab")
+    strip = strip_of(page)
+    expect(strip.locator(".time")).to_have_text(re.compile(words["left"]))
+    expect(strip.locator(".save")).to_be_hidden()  # without an image there is nothing to save
+    before = ends_at(alice)
+    strip.get_by_role("button", name=words["extend"]).click()
+    expect(strip.locator(".time")).to_have_text(re.compile(words["more"]))
+    assert ends_at(alice) == pytest.approx(before + HOUR, abs=5)
+    page.locator(".jp-LauncherCard").first.wait_for()
+    web.picture(page, f"strip-lab-{lang}")
+
+    strip.get_by_role("button", name=words["stop"]).click()
+    dialog = page.locator(".jp-Dialog")
+    expect(dialog).to_contain_text("dev")
+    web.picture(page, f"strip-lab-stop-{lang}")
+    dialog.get_by_role("button", name=words["cancel"]).click()
+    assert state(alice) == "running"
+    strip.get_by_role("button", name=words["stop"]).click()
+    page.locator(".jp-Dialog").get_by_role("button", name=words["stop"]).click()
+    eventually(lambda: state(alice) == "stopped")
+
+
+def test_vs_code_shows_the_time_left_and_extends(web: WebHarness, alice: Someone) -> None:
+    """In Chinese; what those see whom it is shared with is in English."""
+    lang, words = "zh", WORDS["zh"]
+    create(alice, time_limit="2h")
+    item = item_of(page := opened(on_page(web, lang, alice, alice), "VS Code"))
+    expect(item).to_have_text(re.compile(words["left"].replace("^", r"^\s*")), timeout=PATIENCE)
+    before = ends_at(alice)
+    item.click()
+    chosen = page.locator(".quick-input-list").get_by_text(words["hour"])
+    web.picture(page, f"strip-code-{lang}")
+    chosen.click()
+    expect(item).to_have_text(re.compile(words["more"].replace("^", r"^\s*")))
+    assert ends_at(alice) == pytest.approx(before + HOUR, abs=5)
+    web.picture(page, f"strip-code-more-{lang}")
+
+
+def test_an_end_that_is_near_is_warned_of(web: WebHarness, alice: Someone) -> None:
+    create(alice, time_limit="9m")
+    page = opened(on_page(web, "en", alice, alice), "JupyterLab")
+    strip = strip_of(page)
+    warning = page.locator(".jp-toastContainer, .Toastify").get_by_text(WORDS["en"]["soon"])
+    expect(warning).to_be_visible(timeout=PATIENCE)
+    web.picture(page, "strip-lab-soon-en")
+    page.get_by_role("button", name=WORDS["en"]["hour"]).last.click()
+    expect(strip.locator(".time")).to_have_text(re.compile(r"^1 h \d+ min left$"))
+
+
+def test_who_it_is_shared_with_sees_the_time_and_no_buttons(
+    web: WebHarness, alice: Someone
+) -> None:
+    bob = web.people.person()
+    create(alice, time_limit="2h")
+    alice.do("PUT", f"/environments/dev/shares/{bob.name}")
+    page = on_page(web, "en", bob, alice)
+    strip = strip_of(opened(page, "JupyterLab"))
+    expect(strip.locator(".time")).to_have_text(re.compile(WORDS["en"]["left"]))
+    for name in (".extend", ".save", ".stop"):
+        expect(strip.locator(name)).to_be_hidden()
+    code = opened(page, "VS Code")
+    item_of(code).click()
+    only = WORDS["en"]["only"].format(owner=alice.name)
+    expect(code.locator(".quick-input-list")).to_contain_text(only, timeout=PATIENCE)
