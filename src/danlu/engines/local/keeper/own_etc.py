@@ -7,6 +7,7 @@ entries of the machine's, so what is mounted beside them stays.
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from danlu.engines.local.keeper import linux
@@ -25,14 +26,19 @@ def is_in(mount: dict[str, Any]) -> bool:
     return os.path.dirname(str(mount["target"])) == _FOLDER
 
 
+def link_ahead() -> None:
+    """Before the machine's is mounted on `etc`, which hides the links until `make`."""
+    for name in os.listdir(_FOLDER):
+        os.symlink(f"/{AT}/{name}", f"etc/{name}")
+
+
 def make(sources: dict[str, int]) -> None:
     """In the root being built, where `etc` is the machine's. `sources`: descriptors by name."""
     os.mkdir(AT)
     linux.mount("etc", AT, "", linux.MS_MOVE)
-    for name in os.listdir(AT):
-        if name not in sources:
-            os.symlink(f"/{AT}/{name}", f"etc/{name}")
     for name, source in sources.items():
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"etc/{name}")
         os.close(os.open(f"etc/{name}", os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
         linux.mount(linux.by_number(source), f"etc/{name}", "", linux.MS_BIND)
         os.close(source)

@@ -160,6 +160,8 @@ def _bind_entry(entry: os.DirEntry[str]) -> None:
         return
     if entry.is_dir(follow_symlinks=False):
         os.mkdir(copy)
+        if entry.path == "/etc":
+            own_etc.link_ahead()
     elif entry.is_file(follow_symlinks=False) or _is_socket(entry):
         os.close(os.open(copy, os.O_CREAT | os.O_CLOEXEC))
     else:
