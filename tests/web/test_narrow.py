@@ -17,6 +17,11 @@ _AT_THE_EDGE = """() => [...document.querySelectorAll('.manage .table tr')]
     .map((row) => [...row.children].filter((cell) => cell.offsetWidth > 0).at(-1))
     .filter((cell) => parseFloat(getComputedStyle(cell).paddingRight) < 12)
     .map((cell) => cell.innerText)"""
+_TOMORROW = """() => {
+    const times = document.querySelectorAll('.when b, .causes .table td:last-child');
+    for (const each of times) each.textContent = 'tomorrow 02:53';
+    return document.documentElement.scrollWidth;
+}"""
 _SPLIT = """(names) => names.filter((name) => {
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     for (let text = walk.nextNode(); text !== null; text = walk.nextNode()) {
@@ -80,6 +85,19 @@ def test_times_and_rows_are_not_squeezed(filled: Filled) -> None:
         "(rows) => rows.map((row) => row.offsetHeight)"
     )
     assert max(heights) <= 2 * min(heights)
+
+
+def test_a_start_tomorrow_fits_a_phone(filled: Filled) -> None:
+    """It is longer than one of today."""
+    web = filled.web
+    page = web.sign_in(web.page(width=320, height=800), filled.me.name)
+    for name in ("job-waiting", "environment-waiting"):
+        path, sign = filled.pages()[name]
+        page.goto(f"{web.server.url}{path}")
+        expect(page.locator(sign).first).to_be_visible()
+        expect(page.locator(".causes .table td").first).to_be_visible()
+        wide = page.evaluate(_TOMORROW)
+        assert wide <= 320, name
 
 
 def test_the_name_over_the_door_is_one_line_in_the_middle(web: WebHarness) -> None:
