@@ -99,6 +99,7 @@ def test_nobody_but_an_admin_reaches_beyond_their_groups(
 @given(people())
 def test_a_personal_token_makes_no_others(who: Principal) -> None:
     assert rules.makes_tokens(who) == (who.kind != "personal")
+    assert rules.adds_ssh_keys(who) == (who.kind != "personal"), "a key would outlast the token"
 
 
 @given(people(), st.frozensets(GROUPS), GROUPS, NAMES)

@@ -48,6 +48,17 @@ def test_nobody_sees_or_removes_anothers_key(people: PeopleHarness) -> None:
     assert len(alice.get("/ssh-keys")["keys"]) == 1
 
 
+def test_a_personal_token_adds_no_key_that_would_outlast_it(people: PeopleHarness) -> None:
+    alice = people.person()
+    script = people.with_token(alice, label="script")
+    error = script.do("POST", "/ssh-keys", {"key": public_key()}, expect=403)["error"]
+    assert error["code"] == "not_allowed"
+    assert "password" in error["message_en"] and "密码" in error["message_zh"]
+    assert alice.get("/ssh-keys")["keys"] == []
+    made = alice.do("POST", "/ssh-keys", {"key": public_key()})
+    assert script.get("/ssh-keys")["keys"] == [made], "it may look"
+
+
 def test_one_key_is_one_person(people: PeopleHarness) -> None:
     alice, bob = people.person(), people.person()
     line = public_key()

@@ -189,3 +189,42 @@ def test_without_a_runtime_a_job_with_an_image_is_refused_with_what_to_install(
         assert "none.sock" in json.dumps(error)
     finally:
         server.cleanup()
+
+
+LOOK = (
+    "ls /gdata; cat /gdata/seen/x /gdata/asked/x /gdata/own/deep/x /gdata/link /gdata/file;"
+    "for i in /gdata/new /gdata/seen/new /gdata/own/new; do mkdir $i 2>/dev/null || echo refused;"
+    "done"
+)
+
+
+def test_datasets_are_beside_what_gdata_has_and_cannot_be_written(
+    server: DanluServer, tmp_path: Path
+) -> None:
+    gdata = server.data / "gdata"
+    (gdata / "own" / "deep").mkdir(parents=True)
+    (gdata / "own/deep/x").write_text("own\n")
+    (gdata / "file").write_text("file\n")
+    (gdata / "link").symlink_to("own/deep/x")
+    before = sorted(str(path) for path in gdata.rglob("*"))
+    tmp_path.chmod(0o755)
+    for name in ("seen", "asked"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").write_text(f"{name}\n")
+    server.cli("volume", "add", "nas", str(tmp_path), "--read-only")
+    words = ("--volume", "nas", "--wait")
+    server.cli("dataset", "add", "seen", "--folder", "seen", *words, "--everywhere")
+    server.cli("dataset", "add", "asked", "--folder", "asked", *words, "--on-request")
+    try:
+        run = ("run", "--quiet", "--image", BUSYBOX)
+        done = server.cli(*run, "--dataset", "asked", "--", "sh", "-c", LOOK)
+        names = ["asked", "file", "link", "own", "seen"]
+        seen = [*names, "seen", "asked", "own", "own", "file", *["refused"] * 3]
+        assert done.stdout.decode().split() == seen, done.stderr
+        done = server.cli(*run, "--", "ls", "/gdata")
+        assert done.stdout.decode().split() == names[1:], done.stderr
+        assert sorted(str(path) for path in gdata.rglob("*")) == before
+    finally:
+        for name in ("seen", "asked"):
+            server.cli("dataset", "remove", name, "--yes")
+        server.cli("volume", "remove", "nas", "--yes")

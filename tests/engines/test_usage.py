@@ -86,6 +86,20 @@ def test_on_a_shared_gpu_only_ones_own_processes_count(keepers: Any, tmp_path: P
     assert set(watch.shared) == {0}
 
 
+def test_a_task_on_a_node_that_is_no_longer_declared_stops_no_measuring(
+    keepers: Any, tmp_path: Path
+) -> None:
+    kept = {
+        TaskRef(node, 0, JOB): Kept(keepers()[0], [], node=node, gpus=()) for node in ("n1", "gone")
+    }
+    ours = meter(tmp_path, n1=(), n2=())
+    for _ in range(2):
+        report = ours.measure(kept)
+        assert set(report.nodes) == {"n1", "n2"}
+        assert report.nodes["n1"].memory > 0
+        assert set(report.tasks) == set(kept), "what the task itself uses is known"
+
+
 def test_what_the_driver_does_not_tell_is_unknown(keepers: Any, tmp_path: Path) -> None:
     keeper, _ = keepers()
     kept = Kept(keeper, [], node="n1", gpus=(0,), shared=True)

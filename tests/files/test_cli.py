@@ -147,6 +147,29 @@ def test_a_folder_that_is_here_in_part_is_completed_and_the_rest_is_left_alone(
     assert (up["files"], up["skipped"]) == (0, 1)
 
 
+def test_links_that_lead_out_are_named_and_are_not_unchanged(
+    server: DanluServer, tmp_path: Path
+) -> None:
+    danlu(server, "mkdir", "led")
+    folder = server.data / "home/admin/led"
+    (folder / "file").write_text("x")
+    (folder / "inside").symlink_to("file")
+    (folder / "away").symlink_to("/etc/passwd")
+    (folder / "up").symlink_to("../../..")
+    out = str(tmp_path / "out")
+    told = danlu(server, "cp", "-r", ":led", out)
+    assert "led/away" in told and "led/up" in told and "unchanged" not in told
+    assert sorted(os.listdir(out)) == ["file", "inside"]
+    for more in ((), ("-n",)):
+        again = danlu(server, "cp", "-r", ":led/.", out, *more)
+        assert "/away" in again and "/up" in again and "2 unchanged" in again
+    values = json.loads(danlu(server, "cp", "-r", ":led/.", out, "--json"))
+    assert (values["files"], values["skipped"], values["problems"]) == (0, 2, [])
+    assert all("link" in each["message_en"] for each in values["left_out"])
+    assert all("链接" in each["message_zh"] for each in values["left_out"])
+    assert len(values["left_out"]) == 2
+
+
 def test_a_large_file_of_a_folder_goes_on_in_its_middle(
     server: DanluServer, tmp_path: Path
 ) -> None:

@@ -175,6 +175,25 @@ def test_names_are_searched_and_sizes_measured(alice: Someone) -> None:
     assert [child["name"] for child in found["children"]] == ["deep", "Train.py"]
 
 
+def test_only_folders_are_measured(alice: Someone) -> None:
+    alice.upload("/userhome/odd/file", b"x")
+    os.mkfifo(alice.home() / "odd/pipe")
+    (alice.home() / "odd/out").symlink_to("/etc")
+    refused = {}
+    for name in ("file", "pipe", "out", r"\x2e\x2e/bob", "nothing"):
+        answer = alice.http.get("/usage", params={"path": f"/userhome/odd/{name}"})
+        error = answer.json()["error"]
+        refused[name] = answer.status_code, error["code"]
+        assert error["message_en"] != error["message_zh"]
+    assert refused == {
+        "file": (409, "not_a_folder"),
+        "pipe": (409, "not_a_folder"),
+        "out": (403, "leads_out"),
+        r"\x2e\x2e/bob": (422, "bad_name"),
+        "nothing": (404, "not_found"),
+    }
+
+
 def operations(who: Someone) -> list[Any]:
     found: list[Any] = who.get("/operations")["operations"]
     return found

@@ -106,6 +106,11 @@ def makes_tokens(who: Principal) -> bool:
     return who.kind != "personal"
 
 
+def adds_ssh_keys(who: Principal) -> bool:
+    """One's own. A key added with a stolen personal token would outlast it."""
+    return who.kind != "personal"
+
+
 def ends_sign_ins(who: Principal) -> bool:
     """One's own. A personal token does not: who stole one would shut its owner out with it."""
     return who.kind != "personal"

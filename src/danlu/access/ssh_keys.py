@@ -9,8 +9,9 @@ import time
 import uuid
 from dataclasses import dataclass
 
+from danlu.access import rules
 from danlu.access.audit import note
-from danlu.access.errors import Clash, Crowded, NotThere, Unfit
+from danlu.access.errors import Clash, Crowded, NotAllowed, NotThere, Unfit
 from danlu.access.principal import Asker, Principal
 from danlu.spec.text import Text
 from danlu.store import ssh_keys
@@ -127,6 +128,14 @@ class SshKeys:
         return row is not None and row.owner == name
 
     async def add(self, asks: Asker, line: str, label: str) -> SshKeyRow:
+        if not rules.adds_ssh_keys(asks.who):
+            raise NotAllowed(
+                Text(
+                    "A personal token cannot add SSH keys; sign in with your password (danlu "
+                    "login)",
+                    "个人令牌不能添加 SSH 密钥；请用密码登录（danlu login）",
+                ),
+            )
         key = parse(line)
         named = (label.strip() or key.comment)[:_LONGEST_LABEL]
 

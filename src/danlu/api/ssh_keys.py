@@ -50,7 +50,9 @@ async def list_keys(our: Our, who: Who) -> Values:
     return {"keys": [_view(row) for row in await our.ssh_keys.of(who)]}
 
 
-@router.post("", status_code=201, response_model=SshKey, responses=error_responses(400, 409, 413))
+@router.post(
+    "", status_code=201, response_model=SshKey, responses=error_responses(400, 403, 409, 413)
+)
 async def add(new: NewSshKey, our: Our, asks: Asks) -> Values:
     """Adds a public key for signing in over SSH."""
     return _view(await our.ssh_keys.add(asks, new.key, new.label))

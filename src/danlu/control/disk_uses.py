@@ -9,6 +9,7 @@ from danlu.control.context import Context, log, now
 from danlu.control.disk_levels import DiskLevels
 from danlu.engines.api import Unreachable
 from danlu.files.counting import Uncountable
+from danlu.files.volumes import real_path
 from danlu.store import bundles, disks, groups, users
 from danlu.store.errors import StoreError
 from danlu.store.rows import SizeRow
@@ -50,7 +51,9 @@ class DiskUses:
 
     async def count(self, kind: str, name: str, path: str) -> SizeRow | None:
         try:
-            found = await self._context.counting.count(path)
+            # The folders above it are the admin's, who may have put links there.
+            real = await asyncio.to_thread(real_path, path)
+            found = await self._context.counting.count(real)
         except Uncountable:
             await self._context.store.write(partial(disks.forget_size, kind=kind, name=name))
             return None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import shutil
 import sys
 from dataclasses import dataclass
 
 from danlu.files import counting_worker
+from danlu.files.plain_paths import open_folder
 
 LONGEST = 6 * 3600.0  # seconds
 _IDLE = ("ionice", "-c", "3")
@@ -32,14 +34,9 @@ class Counting:
         self._turn = asyncio.Semaphore(1)
 
     async def count(self, folder: str) -> Counted:
-        """Raises Uncountable."""
-        idle = _IDLE if shutil.which("ionice") else ()
+        """`folder`: a path without links. Raises Uncountable."""
         async with self._turn:
-            process = await asyncio.create_subprocess_exec(
-                *(*idle, sys.executable, "-I", "-S", counting_worker.__file__, folder),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-            )
+            process = await self._start(folder)
             try:
                 async with asyncio.timeout(LONGEST):
                     text, _ = await process.communicate()
@@ -56,3 +53,19 @@ class Counting:
         return Counted(
             int(answer["bytes"]), int(answer["blocks"]), int(answer["files"]), answer["fingerprint"]
         )
+
+    async def _start(self, folder: str) -> asyncio.subprocess.Process:
+        idle = _IDLE if shutil.which("ionice") else ()
+        try:
+            fd = await asyncio.to_thread(open_folder, folder)
+        except OSError as error:
+            raise Uncountable(error.strerror or str(error)) from None
+        try:
+            return await asyncio.create_subprocess_exec(
+                *(*idle, sys.executable, "-I", "-S", counting_worker.__file__, str(fd)),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                pass_fds=(fd,),
+            )
+        finally:
+            os.close(fd)

@@ -57,12 +57,12 @@ class Count:
         return hashlib.sha256(f"{self.files} {self.bytes} {self.newest}".encode()).hexdigest()[:16]
 
 
-def main(path: str) -> dict[str, object]:
+def main(root: int) -> dict[str, object]:
+    """`root`: the folder's descriptor. A path could have become a link to another folder."""
     os.nice(19)
     sys.setrecursionlimit(_DEEPEST * 3)
     count = Count()
     try:
-        root = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         count.folder(root, os.fstat(root).st_dev)
     except OSError as error:
         return {"error": error.strerror or str(error)}
@@ -75,4 +75,4 @@ def main(path: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(main(sys.argv[1])) + "\n")
+    sys.stdout.write(json.dumps(main(int(sys.argv[1]))) + "\n")

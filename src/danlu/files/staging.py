@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from danlu.files.plain_paths import open_folder
+
 Values = dict[str, Any]
 _WORKER = os.path.join(os.path.dirname(__file__), "staging_worker.py")  # a program of its own
 
@@ -23,8 +25,18 @@ class Trouble(Exception):
 
 
 async def copy(source: str, folder: str, name: str, told: Callable[[int], None]) -> int:
-    """Returns the bytes that were copied. Raises Trouble."""
-    last = await _run(("copy", source, folder, name), lambda line: told(int(line.get("done", 0))))
+    """`source`: a path without links. Returns the bytes that were copied. Raises Trouble."""
+    try:
+        fd = await asyncio.to_thread(open_folder, source)
+    except FileNotFoundError:
+        raise Trouble("missing", source) from None
+    except OSError as error:
+        raise Trouble("failed", error.strerror or str(error)) from None
+    try:
+        words = ("copy", str(fd), folder, name)
+        last = await _run(words, lambda line: told(int(line.get("done", 0))), (fd,))
+    finally:
+        os.close(fd)
     return int(last.get("done", 0))
 
 
@@ -42,11 +54,16 @@ async def measure(folder: str) -> Values:
     return await _run(("measure", folder))
 
 
-async def _run(words: tuple[str, ...], told: Callable[[Values], None] | None = None) -> Values:
+async def _run(
+    words: tuple[str, ...],
+    told: Callable[[Values], None] | None = None,
+    fds: tuple[int, ...] = (),
+) -> Values:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-S", _WORKER, *words),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
+        pass_fds=fds,
     )
     assert process.stdout is not None
     last: Values = {}

@@ -100,12 +100,19 @@ def make_private(folder: str) -> None:
             f"others could replace the copies in {os.path.dirname(folder)}: it must belong to root "
             "and be writable by root only, or have the sticky bit (chmod +t)",
         )
-    os.makedirs(folder, 0o700, exist_ok=True)
-    os.chmod(folder, 0o700)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    own = os.open(folder, _FOLDER)
+    try:
+        if os.fstat(own).st_uid != os.geteuid():
+            raise OSError(errno.EPERM, f"{folder} was made by somebody else: remove it")
+        os.fchmod(own, 0o700)
+    finally:
+        os.close(own)
 
 
-def copy(source: str, folder: str, name: str) -> None:
-    """Under another name until it is whole."""
+def copy(root: int, folder: str, name: str) -> None:
+    """Under another name until it is whole. `root`: the descriptor of the dataset's folder."""
     os.nice(10)
     sys.setrecursionlimit(_DEEPEST * 4)
     make_private(folder)
@@ -117,7 +124,6 @@ def copy(source: str, folder: str, name: str) -> None:
     copier = Copier()
     try:
         os.mkdir(draft, 0o700)
-        root = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         target = os.open(draft, _FOLDER)
         copier.folder(root, target)
         look_like(target, os.fstat(root))
@@ -158,7 +164,8 @@ def say(**values: object) -> None:
 
 def main(what: str, *words: str) -> None:
     if what == "copy":
-        copy(*words)
+        root, folder, name = words
+        copy(int(root), folder, name)
     elif what == "remove":
         remove(*words)
     else:

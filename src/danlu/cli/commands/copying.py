@@ -85,15 +85,20 @@ def _download_all(session: Session, args: Args, sources: list[str], last: str) -
     if not session.json:
         for note in work.notes[:100]:
             complain(str(pick(note, "message")))
-    return _told(session, work.files, work.bytes, work.skipped, work.problems)
+    return _told(session, work.files, work.bytes, work.skipped, work.problems, work.notes)
 
 
 def _told(
-    session: Session, files: int, count: int, skipped: int, problems: list[dict[str, str]]
+    session: Session,
+    files: int,
+    count: int,
+    skipped: int,
+    problems: list[dict[str, str]],
+    left_out: list[dict[str, str]] | None = None,
 ) -> int:
     if session.json:
         told = {"files": files, "bytes": count, "skipped": skipped, "problems": problems}
-        session.print_json(told)
+        session.print_json(told if left_out is None else told | {"left_out": left_out})
     else:
         for problem in problems[:100]:
             complain(str(pick(problem, "message")))

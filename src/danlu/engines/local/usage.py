@@ -95,6 +95,8 @@ class Meter:
         memory = dict.fromkeys(gpus, 0)
         for ref, usage in tasks.items():
             node = keepers[ref].node
+            if node not in memory:  # it was removed from danlu.toml, and its tasks go on
+                continue
             memory[node] += usage.memory
             self._burnt[node] += max(0.0, usage.cpu_seconds - self._before.get(ref, 0.0))
         self._before = {ref: usage.cpu_seconds for ref, usage in tasks.items()}

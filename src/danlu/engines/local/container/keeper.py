@@ -16,6 +16,7 @@ from typing import Any
 from danlu.engines.local.container.account import add_account, check_accounts
 from danlu.engines.local.container.daemon import Daemon
 from danlu.engines.local.container.enter import Container
+from danlu.engines.local.container.layers import apply, finish, layers_of
 from danlu.engines.local.container.mounted import check_mounts, hand_over_run, view_of_container
 from danlu.engines.local.container.wire import Away, Failed
 from danlu.engines.local.keeper import inputs, linux, record
@@ -37,9 +38,12 @@ class ContainerKeeper(Keeper):
         task = self._task
         self._inputs = inputs.Inputs(self._folder, task)
         wanted: dict[str, Any] = task["container"]
+        layers = layers_of(task["mounts"])
+        if layers:
+            apply(layers, task)
         sources = [(mount, open_source(mount)) for mount in task["mounts"]]
         numbers = os.open("/proc/self/fd", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        container, image_env = self._make(wanted)
+        container, image_env = self._make(wanted, [layer.target for layer in layers])
         self._container = self._group = container  # type: ignore[assignment]
         self._note_group(container.memory_folder)
         self._translate(container)
@@ -48,6 +52,7 @@ class ContainerKeeper(Keeper):
             self._view = view_of_container()
             for mount, source in sources:
                 _check(mount, source, numbers)
+            finish(layers, numbers)
             hand_over_run(task["uid"], task["gid"])
             if task["uid"] is not None:
                 add_account(numbers, task["uid"], task["gid"], wanted["user"], wanted["groups"])
@@ -57,21 +62,21 @@ class ContainerKeeper(Keeper):
         task["processes"] = [_merged(image_env, env, ours) for env in task["processes"]]
         linux.hide_memory()
 
-    def _make(self, wanted: dict[str, Any]) -> tuple[Container, dict[str, str]]:
+    def _make(self, wanted: dict[str, Any], layered: list[str]) -> tuple[Container, dict[str, str]]:
         daemon = Daemon(wanted["kind"], wanted["socket"])
         name = wanted["name"]
         try:
             _create(daemon, wanted)
             targets = [mount["target"] for mount in self._task["mounts"]]
             image = str(daemon.look(name)["Image"])
-            check_accounts(daemon, name, image, targets, wanted["checked"])
+            check_accounts(daemon, name, image, [*layered, *targets], wanted["checked"])
             daemon.start(name)
             found = daemon.look(name)
             pid = int(found["State"]["Pid"])
             if not pid:
                 raise OSError("the container ended at once")
             container = Container(pid, name)
-            check_mounts(pid, targets)
+            check_mounts(pid, targets, layered)
             return container, _env(found)
         except (Away, Failed, OSError) as error:
             with contextlib.suppress(Away, Failed):

@@ -17,16 +17,20 @@ _RUNTIMES_OWN = (("/proc", "proc"), ("/dev", "tmpfs"), ("/dev/pts", "devpts"), (
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
-def check_mounts(pid: int, targets: list[str]) -> None:
-    """Checks that volumes are at their mount points and /dev and /proc are the runtime's."""
+def check_mounts(pid: int, targets: list[str], layered: list[str]) -> None:
+    """Checks that volumes are at their mount points and /dev and /proc are the runtime's.
+
+    `layered`: where it was asked for empty file systems.
+    """
     found = _table(pid)
-    for target in targets:
+    for target in [*targets, *layered]:
         if os.path.normpath(target) not in found:
             raise OSError(
                 f"mount point {target}: the image or a volume has a symbolic link in this path, "
                 "which is not allowed; choose another path"
             )
-    for point, kind in _RUNTIMES_OWN:
+    ours = [(os.path.normpath(target), "tmpfs") for target in layered]
+    for point, kind in [*_RUNTIMES_OWN, *ours]:
         if found.get(point) != (kind, "/"):
             raise OSError(f"the container's {point} is not the runtime's own")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MOST_LINKS = 40
-_MOST_SHOWN = 4096  # entries in a folder to which a mount point is added
+MOST_SHOWN = 4096  # entries in a folder to which a mount point is added
 _BIND = linux.MS_BIND | linux.MS_REC
 
 
@@ -219,10 +219,10 @@ def _names(folder: int) -> list[str]:
         with os.scandir(listed) as entries:
             for entry in entries:
                 found.append(entry.name)
-                if len(found) > _MOST_SHOWN:
+                if len(found) > MOST_SHOWN:
                     raise OSError(
                         errno.E2BIG,
-                        f"its folder has more than {_MOST_SHOWN} entries: create the mount point "
+                        f"its folder has more than {MOST_SHOWN} entries: create the mount point "
                         "before the job starts",
                     )
     finally:

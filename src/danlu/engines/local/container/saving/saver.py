@@ -67,10 +67,15 @@ class Found:
     def left_out(self, accounts: bool) -> frozenset[str]:
         """What the platform put there: mount points, and the entry for the task's user."""
         points = {str(mount["Destination"]).strip("/") for mount in self._mounts()}
+        points |= {path.strip("/") for path in self._in_memory()}
         return frozenset({*points, *_RUNTIMES_OWN, *(() if accounts else _ACCOUNTS)})
 
     def _mounts(self) -> list[dict[str, Any]]:
         return [each for each in self.container.get("Mounts") or () if each.get("Destination")]
+
+    def _in_memory(self) -> list[str]:
+        """Podman tells of these apart from the others."""
+        return list((self.container.get("HostConfig") or {}).get("Tmpfs") or ())
 
 
 class Saver:
