@@ -10,10 +10,9 @@ import gzip
 import hashlib
 import io
 import json
-import os
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
 
@@ -24,6 +23,8 @@ HEAD = "danlu-backup.json"
 LIST = "list.json"
 PIECE = 1 << 20
 LARGEST_TEXT = 1 << 28  # of a head or a list
+MOST_SKIPPED = 1000  # names that are kept
+NAMES = "surrogateescape"  # a name is bytes, and need not be UTF-8; it comes back as it was
 
 
 class Sink(Protocol):
@@ -48,6 +49,10 @@ class Totals:
     homes: int = 0
     skipped: list[str] = field(default_factory=list)
 
+    def skip(self, name: str) -> None:
+        if len(self.skipped) < MOST_SKIPPED:
+            self.skipped.append(name)
+
 
 class Writer:
     def __init__(self, out: Sink, head: dict[str, Any]) -> None:
@@ -60,12 +65,16 @@ class Writer:
             mtime=0,
         )
         self._tar = tarfile.open(  # noqa: SIM115
-            fileobj=self._packed, mode="w|", format=tarfile.PAX_FORMAT
+            fileobj=self._packed,
+            mode="w|",
+            format=tarfile.PAX_FORMAT,
+            encoding="utf-8",
+            errors=NAMES,
         )
         self.note(HEAD, {"format": FORMAT, **head})
 
     def note(self, name: str, values: dict[str, Any]) -> None:
-        self.put(name, json.dumps(values, ensure_ascii=False).encode())
+        self.put(name, json.dumps(values).encode())
 
     def put(self, name: str, data: bytes) -> None:
         info = tarfile.TarInfo(name)
@@ -89,7 +98,7 @@ class Writer:
             "logs": totals.logs,
             "log_bytes": totals.log_bytes,
             "homes": totals.homes,
-            "skipped": totals.skipped[:1000],
+            "skipped": totals.skipped,
         }
         self.note(LIST, {"entries": list(self._entries), "totals": about})
         self._tar.close()
@@ -146,7 +155,7 @@ def read(path: str, take: Take | None = None) -> tuple[dict[str, Any], dict[str,
     """
     try:
         with open(path, "rb") as raw, gzip.open(raw) as packed:
-            with tarfile.open(fileobj=packed, mode="r|") as tar:
+            with tarfile.open(fileobj=packed, mode="r|", encoding="utf-8", errors=NAMES) as tar:
                 found = _walk(tar, take)
             # The checksum of the whole stands behind the last entry.
             while packed.read(PIECE):
@@ -265,15 +274,3 @@ class _Checked(io.RawIOBase):
     @property
     def digest(self) -> str:
         return self._sum.hexdigest()
-
-
-def files_below(folder: str) -> Iterator[os.DirEntry[str]]:
-    """Everything below a folder, folders before what is in them; links are not followed."""
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        yield entry
-        if entry.is_dir(follow_symlinks=False):
-            yield from files_below(entry.path)
