@@ -16,6 +16,7 @@ from danlu.files.declaring import check
 from danlu.files.folders import hand_over, make_shared
 from danlu.files.settings import FileSettings, VolumeConfig
 from danlu.files.volumes import Volumes, below
+from danlu.server.below import remove_tree
 from danlu.spec.complete import complete
 from danlu.spec.errors import SpecError, Wrong
 from danlu.spec.job import JobSpec
@@ -380,6 +381,22 @@ class TestHandingOver:
         assert (home / "a" / "g").stat().st_gid == 200_001
         assert outside.stat().st_uid == 0
         assert os.stat("/etc").st_uid == before.st_uid
+
+    def test_depth_does_not_matter(self, tmp_path: Path) -> None:
+        home = tmp_path / "home"
+        home.mkdir()
+        fd = os.open(home, os.O_RDONLY)
+        for _ in range(1500):
+            os.mkdir("d", dir_fd=fd)
+            inner = os.open("d", os.O_RDONLY, dir_fd=fd)
+            os.close(fd)
+            fd = inner
+        (home / "d" / "z").write_text("after all that is deeper")
+        hand_over(str(home), {0}, 200_000, 200_001)
+        assert os.fstat(fd).st_uid == 200_000
+        assert (home / "d" / "z").stat().st_uid == 200_000
+        os.close(fd)
+        remove_tree(home)  # pytest's own way to remove it recurses
 
     def test_a_folder_of_a_group_is_the_groups(self, tmp_path: Path) -> None:
         folder = tmp_path / "share" / "vision"

@@ -11,6 +11,7 @@ import stat
 import tarfile
 from pathlib import Path
 
+from danlu.files import sparse
 from danlu.files.archive import Totals, Writer
 from danlu.files.helper.beneath import open_regular
 from danlu.files.walking import Step, walk
@@ -69,10 +70,21 @@ def _file(step: Step, name: str, writer: Writer) -> bool:
         return False
     with os.fdopen(fd, "rb") as file:
         found = os.fstat(fd)
-        info = _entry(name, found)
-        info.size = found.st_size
-        writer.stream(info, file)
+        if sparse.has_holes(found):
+            _with_holes(fd, name, found, writer)
+        else:
+            info = _entry(name, found)
+            info.size = found.st_size
+            writer.stream(info, file)
     return True
+
+
+def _with_holes(fd: int, name: str, found: os.stat_result, writer: Writer) -> None:
+    for part, pieces in sparse.parts(fd, found.st_size):
+        info, packed = _entry(name, found), sparse.Packed(fd, pieces)
+        info.pax_headers = {sparse.HEADER: part.header}
+        info.size = packed.size
+        writer.stream(info, packed)
 
 
 def _entry(name: str, found: os.stat_result) -> tarfile.TarInfo:
