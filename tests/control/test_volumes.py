@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +18,6 @@ from danlu.files.declaring import check
 from danlu.files.folders import hand_over, make_shared
 from danlu.files.settings import FileSettings, VolumeConfig
 from danlu.files.volumes import Volumes, below
-from danlu.server.below import remove_tree
 from danlu.spec.complete import complete
 from danlu.spec.errors import SpecError, Wrong
 from danlu.spec.job import JobSpec
@@ -382,21 +383,24 @@ class TestHandingOver:
         assert outside.stat().st_uid == 0
         assert os.stat("/etc").st_uid == before.st_uid
 
-    def test_depth_does_not_matter(self, tmp_path: Path) -> None:
-        home = tmp_path / "home"
-        home.mkdir()
-        fd = os.open(home, os.O_RDONLY)
+    def test_depth_does_not_matter(self, deep: Path) -> None:
+        fd = os.open(deep, os.O_RDONLY)
         for _ in range(1500):
             os.mkdir("d", dir_fd=fd)
             inner = os.open("d", os.O_RDONLY, dir_fd=fd)
             os.close(fd)
             fd = inner
-        (home / "d" / "z").write_text("after all that is deeper")
-        hand_over(str(home), {0}, 200_000, 200_001)
+        (deep / "d" / "z").write_text("after all that is deeper")
+        hand_over(str(deep), {0}, 200_000, 200_001)
         assert os.fstat(fd).st_uid == 200_000
-        assert (home / "d" / "z").stat().st_uid == 200_000
+        assert (deep / "d" / "z").stat().st_uid == 200_000
         os.close(fd)
-        remove_tree(home)  # pytest's own way to remove it recurses
+
+    @pytest.fixture
+    def deep(self, tmp_path: Path) -> Iterator[Path]:
+        yield tmp_path
+        # pytest's own way to remove a folder recurses
+        subprocess.run(["rm", "-rf", *tmp_path.iterdir()], check=True)
 
     def test_a_folder_of_a_group_is_the_groups(self, tmp_path: Path) -> None:
         folder = tmp_path / "share" / "vision"
