@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -380,6 +382,25 @@ class TestHandingOver:
         assert (home / "a" / "g").stat().st_gid == 200_001
         assert outside.stat().st_uid == 0
         assert os.stat("/etc").st_uid == before.st_uid
+
+    def test_depth_does_not_matter(self, deep: Path) -> None:
+        fd = os.open(deep, os.O_RDONLY)
+        for _ in range(1500):
+            os.mkdir("d", dir_fd=fd)
+            inner = os.open("d", os.O_RDONLY, dir_fd=fd)
+            os.close(fd)
+            fd = inner
+        (deep / "d" / "z").write_text("after all that is deeper")
+        hand_over(str(deep), {0}, 200_000, 200_001)
+        assert os.fstat(fd).st_uid == 200_000
+        assert (deep / "d" / "z").stat().st_uid == 200_000
+        os.close(fd)
+
+    @pytest.fixture
+    def deep(self, tmp_path: Path) -> Iterator[Path]:
+        yield tmp_path
+        # pytest's own way to remove a folder recurses
+        subprocess.run(["rm", "-rf", *tmp_path.iterdir()], check=True)
 
     def test_a_folder_of_a_group_is_the_groups(self, tmp_path: Path) -> None:
         folder = tmp_path / "share" / "vision"

@@ -52,6 +52,7 @@ def first_version(path: Path) -> None:
     leader: dict[str, Any] = {"id": 1, "epoch": 3, "holder": "x", "at": 0.0}
     tables = {"jobs": job, "users": user, "leader": leader}
     head = {
+        "format": 1,
         "version": "0.1.0",
         "made_at": time.time(),
         "host": "old",

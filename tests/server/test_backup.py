@@ -347,12 +347,32 @@ def test_a_folder_can_be_backed_up_without_a_server(make: Make, tmp_path: Path) 
     assert nowhere.returncode == 2
 
 
+def much_to_read(server: DanluServer) -> None:
+    """Takes little room, and longer than any test."""
+    folder = server.data / "home" / "somebody"
+    folder.mkdir(parents=True)
+    (folder / "data").write_bytes(os.urandom(1 << 20) * 32)
+    for number in range(4000):
+        os.link(folder / "data", folder / f"data {number}")
+
+
+@pytest.mark.parametrize("how", ["by the server", "from the folder"])
+def test_a_backup_that_is_ended_leaves_no_file(how: str, make: Make, tmp_path: Path) -> None:
+    server = make("ended", "sqlite").start()
+    much_to_read(server)
+    command = [sys.executable, "-m", "danlu.cli", "backup", "--homes", str(tmp_path / "x.backup")]
+    if how == "from the folder":
+        command += ["--data", str(server.data), "--config", str(server.config)]
+    with subprocess.Popen(command, env=server.env) as saving:
+        eventually(lambda: list(tmp_path.glob("x.backup.part*")))
+        saving.terminate()
+        assert saving.wait(180) == 128 + 15
+    assert list(tmp_path.glob("x.backup*")) == []
+
+
 def test_a_backup_that_breaks_off_leaves_no_file(make: Make, tmp_path: Path) -> None:
     server = make("killed", "sqlite").start()
-    big = server.data / "home" / "somebody"
-    big.mkdir(parents=True)
-    with (big / "data").open("wb") as file:
-        file.truncate(1 << 36)  # takes no room, and longer than any test
+    much_to_read(server)
     target = tmp_path / "part.backup"
     command = [sys.executable, "-m", "danlu.cli", "backup", "--homes", str(target)]
     with subprocess.Popen(command, env=server.env, stderr=subprocess.PIPE) as saving:

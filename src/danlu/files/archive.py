@@ -1,7 +1,8 @@
 """The file a backup is: a compressed tar, written and read from its beginning to its end.
 
 It begins with a head that says what it is and ends with a list of everything in it, each with its
-checksum: a file that was cut off has no list.
+checksum: a file that was cut off has no list. A long list is in several pieces, each behind the
+entries it tells of, so that neither writing nor reading needs memory for all of it.
 """
 
 from __future__ import annotations
@@ -10,24 +11,32 @@ import gzip
 import hashlib
 import io
 import json
-import os
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
 
 from danlu.spec.text import Text
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)  # 1: the whole list at the end, and no entries for files with holes
 HEAD = "danlu-backup.json"
 LIST = "list.json"
+LISTS = "list/"  # what comes before LIST, in order
+LONGEST_LIST = 1 << 20  # about as many bytes are held before they are written
 PIECE = 1 << 20
 LARGEST_TEXT = 1 << 28  # of a head or a list
+MOST_SKIPPED = 1000  # names that are kept
+NAMES = "surrogateescape"  # a name is bytes, and need not be UTF-8; it comes back as it was
 
 
 class Sink(Protocol):
     def write(self, data: bytes, /) -> Any: ...
+
+
+class Readable(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
 
 
 class Broken(Exception):
@@ -48,10 +57,16 @@ class Totals:
     homes: int = 0
     skipped: list[str] = field(default_factory=list)
 
+    def skip(self, name: str) -> None:
+        if len(self.skipped) < MOST_SKIPPED:
+            self.skipped.append(name)
+
 
 class Writer:
     def __init__(self, out: Sink, head: dict[str, Any]) -> None:
         self._entries: list[dict[str, Any]] = []
+        self._listed = 0  # bytes, about
+        self._lists = 0
         self._packed = gzip.GzipFile(
             filename="",
             mode="wb",
@@ -60,28 +75,44 @@ class Writer:
             mtime=0,
         )
         self._tar = tarfile.open(  # noqa: SIM115
-            fileobj=self._packed, mode="w|", format=tarfile.PAX_FORMAT
+            fileobj=self._packed,
+            mode="w|",
+            format=tarfile.PAX_FORMAT,
+            encoding="utf-8",
+            errors=NAMES,
         )
         self.note(HEAD, {"format": FORMAT, **head})
 
     def note(self, name: str, values: dict[str, Any]) -> None:
-        self.put(name, json.dumps(values, ensure_ascii=False).encode())
+        self.put(name, json.dumps(values).encode())
 
     def put(self, name: str, data: bytes) -> None:
         info = tarfile.TarInfo(name)
         info.size, info.mode = len(data), 0o600
         self.stream(info, io.BytesIO(data))
 
-    def stream(self, info: tarfile.TarInfo, source: IO[bytes]) -> None:
+    def stream(self, info: tarfile.TarInfo, source: Readable) -> None:
         """Exactly as many bytes as the entry says; a file that got shorter is filled up."""
         measured = _Measured(source, info.size)
-        self._tar.addfile(info, measured)
-        self._entries.append({"name": info.name, "size": info.size, "sha256": measured.digest})
+        self._add(info, measured)
+        self._list({"name": info.name, "size": info.size, "sha256": measured.digest})
 
     def entry(self, info: tarfile.TarInfo) -> None:
         """A folder or a link."""
-        self._tar.addfile(info)
-        self._entries.append({"name": info.name, "size": 0, "sha256": ""})
+        self._add(info, None)
+        self._list({"name": info.name, "size": 0, "sha256": ""})
+
+    def _add(self, info: tarfile.TarInfo, source: _Measured | None) -> None:
+        self._tar.addfile(info, source)
+        self._tar.members.clear()  # type: ignore[attr-defined]  # it would remember all
+
+    def _list(self, entry: dict[str, Any]) -> None:
+        self._entries.append(entry)
+        self._listed += len(entry["name"]) + 100
+        if self._listed >= LONGEST_LIST:
+            entries, self._entries, self._listed = self._entries, [], 0
+            self.note(f"{LISTS}{self._lists:08}.json", {"entries": entries})
+            self._lists += 1
 
     def finish(self, totals: Totals) -> None:
         about = {
@@ -89,9 +120,10 @@ class Writer:
             "logs": totals.logs,
             "log_bytes": totals.log_bytes,
             "homes": totals.homes,
-            "skipped": totals.skipped[:1000],
+            "skipped": totals.skipped,
         }
-        self.note(LIST, {"entries": list(self._entries), "totals": about})
+        self._listed = -LONGEST_LIST  # nothing follows this one
+        self.note(LIST, {"entries": list(self._entries), "lists": self._lists, "totals": about})
         self._tar.close()
         self._packed.close()
 
@@ -111,7 +143,7 @@ class _Out(io.RawIOBase):
 
 
 class _Measured(io.RawIOBase):
-    def __init__(self, source: IO[bytes], size: int) -> None:
+    def __init__(self, source: Readable, size: int) -> None:
         self._source = source
         self._left = size
         self._sum = hashlib.sha256()
@@ -132,10 +164,6 @@ class _Measured(io.RawIOBase):
         return self._sum.hexdigest()
 
 
-class Readable(Protocol):
-    def read(self, size: int = -1, /) -> bytes: ...
-
-
 Take = Callable[[tarfile.TarInfo, Readable], None]
 
 
@@ -146,7 +174,7 @@ def read(path: str, take: Take | None = None) -> tuple[dict[str, Any], dict[str,
     """
     try:
         with open(path, "rb") as raw, gzip.open(raw) as packed:
-            with tarfile.open(fileobj=packed, mode="r|") as tar:
+            with tarfile.open(fileobj=packed, mode="r|", encoding="utf-8", errors=NAMES) as tar:
                 found = _walk(tar, take)
             # The checksum of the whole stands behind the last entry.
             while packed.read(PIECE):
@@ -172,8 +200,10 @@ def read(path: str, take: Take | None = None) -> tuple[dict[str, Any], dict[str,
 
 def _walk(tar: tarfile.TarFile, take: Take | None) -> tuple[dict[str, Any], dict[str, Any]]:
     head: dict[str, Any] | None = None
-    seen: list[dict[str, Any]] = []
-    for info in tar:
+    seen: list[dict[str, Any]] = []  # since the last list
+    lists = 0
+    while (info := tar.next()) is not None:
+        tar.members.clear()  # type: ignore[attr-defined]  # it would remember all
         source = tar.extractfile(info) if info.isreg() else None
         measured = _Checked(source or io.BytesIO())
         if head is None:
@@ -181,7 +211,14 @@ def _walk(tar: tarfile.TarFile, take: Take | None) -> tuple[dict[str, Any], dict
         elif info.name == LIST:
             listed = _values(info, measured)
             _compare(seen, listed)
+            if listed.get("lists", 0) != lists:
+                raise _damaged(LIST)
             return head, listed
+        elif info.name.startswith(LISTS):
+            if info.name != f"{LISTS}{lists:08}.json":
+                raise _damaged(info.name)
+            _compare(seen, _values(info, measured))
+            seen, lists = [], lists + 1
         elif take is not None:
             take(info, measured)
         measured.rest()
@@ -200,7 +237,7 @@ def _head(info: tarfile.TarInfo, source: _Checked) -> dict[str, Any]:
     if info.name != HEAD:
         raise Broken(Text("This is not a backup of Danlu", "这不是 Danlu 的备份"))
     head = _values(info, source)
-    if head.get("format") != FORMAT:
+    if head.get("format") not in READABLE:
         found = head.get("format")
         raise Broken(
             Text(
@@ -233,7 +270,11 @@ def _compare(seen: list[dict[str, Any]], listed: dict[str, Any]) -> None:
         (one["name"] for one, other in zip(seen, entries or [], strict=False) if one != other),
         "its list",
     )
-    raise Broken(
+    raise _damaged(wrong)
+
+
+def _damaged(wrong: str) -> Broken:
+    return Broken(
         Text(
             f"The backup is damaged: {wrong} is not what was written. Take another copy of it",
             f"备份已损坏：{wrong} 与写入时不一致。请使用另一份副本",
@@ -265,15 +306,3 @@ class _Checked(io.RawIOBase):
     @property
     def digest(self) -> str:
         return self._sum.hexdigest()
-
-
-def files_below(folder: str) -> Iterator[os.DirEntry[str]]:
-    """Everything below a folder, folders before what is in them; links are not followed."""
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        yield entry
-        if entry.is_dir(follow_symlinks=False):
-            yield from files_below(entry.path)

@@ -5,18 +5,16 @@ The logs are read after that moment, so each holds at least what was acknowledge
 
 from __future__ import annotations
 
-import os
 import platform
-import stat
 import tarfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from danlu import __version__
 from danlu.engines.api import LogFile
-from danlu.files.archive import Sink, Totals, Writer, files_below
+from danlu.files.archive import Sink, Totals, Writer
+from danlu.files.backup_homes import back_up_homes
 from danlu.files.bundles.stores import AREA as BUNDLES
 from danlu.files.settings import FileSettings
 from danlu.files.volumes import AREA
@@ -51,7 +49,7 @@ def write_backup(source: Source, out: Sink) -> Totals:
     _logs(source.logs(), writer, totals)
     if source.homes:
         for folder in OF_USERS:
-            _homes(source.files.data / folder, writer, totals)
+            back_up_homes(source.files.data / folder, writer, totals)
     writer.finish(totals)
     return totals
 
@@ -114,47 +112,3 @@ def _logs(logs: Iterator[LogFile], writer: Writer, totals: Totals) -> None:
             writer.stream(info, content)
         totals.logs += 1
         totals.log_bytes += log.size
-
-
-def _homes(folder: Path, writer: Writer, totals: Totals) -> None:
-    for entry in files_below(str(folder)):
-        name = f"{folder.name}/{os.path.relpath(entry.path, folder)}"
-        try:
-            found = entry.stat(follow_symlinks=False)
-        except OSError:
-            continue
-        if stat.S_ISREG(found.st_mode):
-            if _file(entry.path, name, writer) is None:
-                totals.skipped.append(name)
-                continue
-        elif stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode):
-            writer.entry(_entry(entry.path, name, found))
-        else:
-            totals.skipped.append(name)  # a socket, a pipe: nothing that could be kept
-            continue
-        totals.homes += 1
-
-
-def _file(path: str, name: str, writer: Writer) -> int | None:
-    """As long as it is now; None: it cannot be read, or went away."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with os.fdopen(fd, "rb") as file:
-        info = _entry(path, name, os.fstat(fd))
-        writer.stream(info, file)
-        return info.size
-
-
-def _entry(path: str, name: str, found: os.stat_result) -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.mode, info.mtime = stat.S_IMODE(found.st_mode), int(found.st_mtime)
-    info.uid, info.gid = found.st_uid, found.st_gid
-    if stat.S_ISDIR(found.st_mode):
-        info.type = tarfile.DIRTYPE
-    elif stat.S_ISLNK(found.st_mode):
-        info.type, info.linkname = tarfile.SYMTYPE, os.readlink(path)
-    else:
-        info.size = found.st_size
-    return info

@@ -13,6 +13,7 @@ from danlu.access.identities import Person, Uids
 from danlu.engines.api import Refused
 from danlu.files.settings import FileSettings
 from danlu.files.volumes import Volumes
+from danlu.files.walking import FOLDER, walk
 
 _ACL = struct.Struct("<HHI")
 _NOBODY = 0xFFFFFFFF
@@ -133,12 +134,15 @@ def _has_more_names(found: os.stat_result) -> bool:
 
 def _walk(root: str) -> Iterator[tuple[int, os.stat_result]]:
     """Everything below a folder, by descriptors; no link is followed."""
-    for _, folders, files, folder in os.fwalk(root, follow_symlinks=False):
-        for name in (*folders, *files):
+    top = os.open(root, FOLDER)
+    try:
+        for step in walk(top):
             flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
             with contextlib.suppress(FileNotFoundError):
-                fd = os.open(name, flags, dir_fd=folder)
+                fd = os.open(step.name, flags, dir_fd=step.folder)
                 try:
                     yield fd, os.fstat(fd)
                 finally:
                     os.close(fd)
+    finally:
+        os.close(top)

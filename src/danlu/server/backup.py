@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from danlu.engines.local.logs import LogFiles
 from danlu.files.backup import Source, write_backup
@@ -54,6 +56,9 @@ def main(argv: list[str] | None = None) -> int:
 
 def _write(path: Path, source: Source) -> int:
     """Written under another name until it is complete and on disk."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one
+            signal.signal(number, _end)
     draft = path.with_name(f"{path.name}.part-{os.getpid()}")
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -72,6 +77,11 @@ def _write(path: Path, source: Source) -> int:
     finally:
         os.close(folder)
     return size
+
+
+def _end(number: int, _: object) -> NoReturn:
+    """In order: the unfinished file is removed."""
+    raise SystemExit(128 + number)
 
 
 def _fail(message: Text) -> int:

@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
         _known_version(head)
         if options.check:
             if options.json:
-                print(json.dumps({**head, **listed["totals"]}, ensure_ascii=False))
+                print(json.dumps({**head, **listed["totals"]}))
                 return 0
             _print_contents(head, listed["totals"])
             return 0
@@ -73,7 +73,8 @@ def main(argv: list[str] | None = None) -> int:
     if options.json:
         aside = None if done.aside is None else str(done.aside)
         told = {"made_at": done.made_at, "rows": done.rows, "logs": done.logs, "homes": done.homes}
-        print(json.dumps({**told, "running": done.running, "aside": aside}))
+        skipped = {"skipped": done.skipped, "skipped_count": done.skipped_count}
+        print(json.dumps({**told, **skipped, "running": done.running, "aside": aside}))
     else:
         _print_done(done)
     return 0
@@ -298,6 +299,18 @@ def _print_done(done: Restored) -> None:
                     f"Running at the time: {counted(done.running, 'job')}. Those not running here "
                     "are retried by their own rules",
                     f"当时有 {done.running} 个任务在运行：不在本机运行的会按各自的规则重试",
+                ),
+            )
+        )
+    if done.skipped:
+        some = ", ".join(map(ascii, done.skipped[:10]))
+        print(
+            say(
+                Text(
+                    f"Skipped {counted(done.skipped_count, 'file')} of users that cannot be put "
+                    f"here, such as a second one of the same name: {some}",
+                    f"已跳过 {done.skipped_count} 个无法在此恢复的用户文件"
+                    f"（如同名的第二个）：{some}",
                 ),
             )
         )

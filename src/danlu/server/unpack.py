@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sqlite3
 import tarfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from danlu.files import archive
+from danlu.files import archive, sparse
 from danlu.files.archive import Broken, Readable
 from danlu.files.backup import KEY_SUFFIX, OF_USERS, PRIVATE
+from danlu.server.below import OF_ONE_ENTRY, Below, Look, remove_tree
 from danlu.spec.text import Text
 from danlu.store import copying, migrate
 from danlu.store.database import Database, database
@@ -31,6 +34,13 @@ class Restored:
     running: int = 0  # jobs that were running when the backup was made
     config: bytes | None = None
     aside: Path | None = None  # where the previous data was moved
+    skipped: list[str] = field(default_factory=list)  # what users had that cannot be put here
+    skipped_count: int = 0
+
+    def skip(self, name: str) -> None:
+        self.skipped_count += 1
+        if len(self.skipped) < archive.MOST_SKIPPED:
+            self.skipped.append(name)
 
 
 class Unpacking:
@@ -41,10 +51,12 @@ class Unpacking:
         self._data = data
         self._head = head
         self._target = target
-        self._links: list[tuple[str, str, tarfile.TarInfo]] = []
-        self._folders: list[tuple[str, tarfile.TarInfo]] = []
+        self._links: list[tuple[str, str, Look]] = []
+        self._folders: dict[str, Look] = {}
+        self._unfinished: str | None = None  # a file with holes of which more is to come
         self.draft = data / f".restoring-{os.getpid()}"
         self.draft.mkdir(mode=0o700)
+        self._below = Below(self.draft)
 
     def take(self, info: tarfile.TarInfo, source: Readable) -> None:
         kind, _, rest = info.name.partition("/")
@@ -70,15 +82,27 @@ class Unpacking:
 
     def finish(self) -> None:
         """Links last, so that nothing is written through one; then the modes of folders."""
-        for path, target, info in self._links:
-            os.symlink(target, path)
-            if os.geteuid() == 0:
-                os.lchown(path, info.uid, info.gid)
-        for path, info in reversed(self._folders):
-            _like(path, info)
+        for name, target, look in self._links:
+            with self._one(name):
+                self._below.link(name, target, look)
+                self.restored.homes += 1
+        for name, look in reversed(self._folders.items()):
+            with self._one(name):
+                self._below.finish_folder(name, look)
 
     def discard(self) -> None:
-        shutil.rmtree(self.draft, ignore_errors=True)
+        self._below.close()
+        remove_tree(self.draft)
+
+    @contextlib.contextmanager
+    def _one(self, name: str) -> Iterator[None]:
+        """One user's one entry must not keep everybody's from being restored."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in OF_ONE_ENTRY:
+                raise
+            self.restored.skip(name)
 
     def _rows(self, table: str, source: Readable) -> None:
         columns = self._head["tables"].get(table)
@@ -102,30 +126,42 @@ class Unpacking:
         _write(str(path), source, 0o600)
 
     def _home(self, info: tarfile.TarInfo, source: Readable) -> None:
-        path = self._path(info)
-        self.restored.homes += 1
-        if info.isdir():
-            os.makedirs(path, mode=0o700, exist_ok=True)
-            self._folders.append((path, info))
-        elif info.issym():
-            self._links.append((path, info.linkname, info))
-        else:
-            self._file(info, source)
-            _like(path, info)
+        look = Look.of(info)
+        if info.issym():
+            self._links.append((info.name, info.linkname, look))
+            return
+        with self._one(info.name):
+            if info.isdir():
+                self._below.folder(info.name)
+                self._folders[info.name] = look
+            elif sparse.HEADER in info.pax_headers:
+                if not self._with_holes(info, source, look):
+                    return
+            else:
+                self._file(info, source)
+            self.restored.homes += 1
+
+    def _with_holes(self, info: tarfile.TarInfo, source: Readable, look: Look) -> bool:
+        """Returns whether it is the file's first entry."""
+        try:
+            part = sparse.Part.of(info.pax_headers[sparse.HEADER])
+            if part.number > 0 and self._unfinished != info.name:
+                return False  # its beginning was skipped
+            self._unfinished = None
+            self._below.file_with_holes(info.name, part, source, look)
+        except ValueError:
+            raise Broken(
+                Text(f"{info.name} in the backup is damaged", f"备份中的 {info.name} 已损坏")
+            ) from None
+        self._unfinished = info.name if part.more else None
+        return part.number == 0
 
     def _file(self, info: tarfile.TarInfo, source: Readable) -> None:
         if not info.isreg():
             raise Broken(
                 Text(f"{info.name} in the backup is not a file", f"备份中的 {info.name} 不是文件")
             )
-        path = self._path(info)
-        _write(path, source, 0o600)
-        os.utime(path, (info.mtime, info.mtime))
-
-    def _path(self, info: tarfile.TarInfo) -> str:
-        path = str(self.draft / info.name)
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        return path
+        self._below.file(info.name, source, Look.of(info))
 
 
 def _write(path: str, source: Readable, mode: int) -> None:
@@ -133,13 +169,6 @@ def _write(path: str, source: Readable, mode: int) -> None:
     with os.fdopen(fd, "wb") as file:
         while piece := source.read(archive.PIECE):
             file.write(piece)
-
-
-def _like(path: str, info: tarfile.TarInfo) -> None:
-    if os.geteuid() == 0:
-        os.chown(path, info.uid, info.gid, follow_symlinks=False)
-    os.chmod(path, info.mode & 0o7777)
-    os.utime(path, (info.mtime, info.mtime))
 
 
 class Placing:

@@ -56,19 +56,21 @@ def _logs(engines: list[Engine]) -> Iterator[LogFile]:
 
 async def _pieces(source: Source, turn: _Turn) -> AsyncIterator[bytes]:
     pipe = _Pipe(asyncio.get_running_loop())
-    work = asyncio.create_task(asyncio.to_thread(_work, source, pipe))
+    # Not asyncio.to_thread: the server stops even while this waits for a disk that never answers.
+    worker = threading.Thread(
+        target=_work, args=(source, pipe, turn), name="danlu-backup", daemon=True
+    )
+    worker.start()
     try:
         while (piece := await pipe.queue.get()) is not None:
             yield piece
-        await work  # a failure must abort the connection, or the file would look complete
+        if pipe.failure is not None:
+            raise pipe.failure  # aborts the connection, or the file would look complete
     finally:
         pipe.give_up()
-        with contextlib.suppress(Exception, asyncio.CancelledError):
-            await work
-        turn.over()
 
 
-def _work(source: Source, pipe: _Pipe) -> None:
+def _work(source: Source, pipe: _Pipe, turn: _Turn) -> None:
     from danlu.files.backup import write_backup
 
     try:
@@ -78,8 +80,9 @@ def _work(source: Source, pipe: _Pipe) -> None:
         return
     except Exception as error:
         log.warning("a backup failed: %s", error)
-        raise
+        pipe.failure = error
     finally:
+        turn.over()
         pipe.end()
 
 
@@ -117,6 +120,7 @@ class _Pipe:
         self._loop = loop
         self._held = bytearray()
         self._gone = threading.Event()
+        self.failure: Exception | None = None
 
     def write(self, data: bytes) -> None:
         self._held += data
@@ -136,7 +140,12 @@ class _Pipe:
         self._gone.set()
 
     def _put(self, piece: bytes | None) -> None:
-        future = asyncio.run_coroutine_threadsafe(self.queue.put(piece), self._loop)
+        putting = self.queue.put(piece)
+        try:
+            future = asyncio.run_coroutine_threadsafe(putting, self._loop)
+        except RuntimeError:  # the loop is closed: the server has stopped meanwhile
+            putting.close()
+            raise _GivenUp from None
         while not self._gone.is_set():
             try:
                 return future.result(0.5)

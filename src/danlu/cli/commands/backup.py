@@ -37,11 +37,24 @@ def restore(session: Session, args: Args) -> NoReturn:
     become("danlu.server.restore", args, session.json)
 
 
+def _end_in_order() -> None:
+    """Signals that would end this process at once would leave the unfinished file behind."""
+    import signal
+
+    def end(number: int, _: object) -> NoReturn:
+        raise SystemExit(codes.SIGNALLED + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one
+            signal.signal(number, end)
+
+
 def _save(path: str, pieces: Iterable[bytes]) -> int:
     """Written under a temporary name until it is complete and on disk: half a backup must not look
     like one.
     """
     draft = f"{path}.part-{os.getpid()}"
+    _end_in_order()
     try:
         out = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
