@@ -32,6 +32,14 @@ async def main(socket: str, base: Path) -> dict[str, Any]:
     }
     text = r"echo mine > /userhome/file; printf '\377\000'; exit 3"
     task, log = await harness.run(shell(text))
+    for name in ("gdata/own", "set"):
+        (base / name).mkdir(parents=True)
+    (base / "gdata/link").symlink_to("own")
+    shown = HostMount("gdata", str(base / "gdata"), "/gdata", read_only=True)
+    inside = HostMount("dataset.set", str(base / "set"), "/gdata/set", read_only=True)
+    _, gdata = await harness.run(
+        shell("ls /gdata; touch /gdata/x 2> /dev/null || echo refused"), mounts=(shown, inside)
+    )
     running = await harness.begin(argv("sleep", "600"))
     duplex = await harness.engine.exec(TaskRef(running, 0, JOB), Run(("cat", "/proc/1/comm")))
     seen = await heard(duplex)
@@ -44,6 +52,7 @@ async def main(socket: str, base: Path) -> dict[str, Any]:
         "log": log.hex(),
         "owner": (home / "file").stat().st_uid,
         "uid": os.getuid(),
+        "gdata": gdata.decode().split(),
         "exec": seen.decode(),
         "signal": stopped.signal,
     }

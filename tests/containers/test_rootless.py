@@ -46,6 +46,7 @@ def test_without_root_a_users_own_podman_runs_tasks_whose_files_are_the_users() 
         "log": "ff00",
         "owner": NOBODY,
         "uid": NOBODY,
+        "gdata": ["link", "own", "set", "refused"],
         "exec": "danlu-holder\n",
         "signal": 15,
     }

@@ -120,6 +120,30 @@ async def test_volumes_can_be_read_only_and_nothing_else_of_the_machine_is_seen(
     assert not (data / "x").exists()
 
 
+async def test_a_mount_point_that_a_read_only_volume_lacks_is_made_beside_it(
+    harness: EngineHarness,
+) -> None:
+    data = harness.outside / "data"
+    for name in ("gdata/a/kept", "gdata/b", "new"):
+        (data / name).mkdir(parents=True)
+    (data / "new/file").write_text("new\n")
+    (data / "gdata/a/away").symlink_to("/nowhere")
+    text = "ls -1 /gdata /gdata/a /gdata/a/kept; cat /gdata/a/x/new/file; readlink /gdata/a/away;"
+    for path in ("", "/a", "/a/x", "/a/kept", "/a/x/new"):
+        text += f"touch /gdata{path}/made 2> /dev/null || echo refused;"
+    mounts = (
+        HostMount("gdata", str(data / "gdata"), "/gdata", read_only=True),
+        HostMount("new", str(data / "new"), "/gdata/a/x/new", read_only=True),
+    )
+    for identity in (ALICE, Identity("root")):
+        _, log = await harness.run(shell(text), identity=identity, mounts=mounts)
+        listed = "/gdata: a b /gdata/a: away kept x /gdata/a/kept: new /nowhere"
+        assert log.decode().split() == listed.split() + ["refused"] * 5
+    assert sorted(path.name for path in data.rglob("*")) == sorted(
+        ["gdata", "new", "file", "a", "b", "kept", "away"]
+    )
+
+
 async def test_a_volume_that_became_a_link_is_refused(harness: EngineHarness) -> None:
     (harness.outside / "link").symlink_to("/etc")
     task, log = await harness.run(

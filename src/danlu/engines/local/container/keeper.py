@@ -50,9 +50,9 @@ class ContainerKeeper(Keeper):
         with container.devices_limited():
             container.join()
             self._view = view_of_container()
+            finish(layers, numbers)  # before what they are in becomes read-only
             for mount, source in sources:
                 _check(mount, source, numbers)
-            finish(layers, numbers)
             hand_over_run(task["uid"], task["gid"])
             if task["uid"] is not None:
                 add_account(numbers, task["uid"], task["gid"], wanted["user"], wanted["groups"])

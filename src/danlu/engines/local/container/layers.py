@@ -36,9 +36,10 @@ def layers_of(mounts: list[dict[str, Any]]) -> list[Layer]:
     for mount in mounts:
         above = _around(mount, mounts)
         if above is not None and above["read_only"]:
-            layer = _layer(above, mount["target"][len(above["target"]) :])
-            if layer is not None and layer.target not in found:
-                found[layer.target] = layer
+            for layer in _layers(above, mount["target"][len(above["target"]) :]):
+                found.setdefault(layer.target, layer)
+    for layer in found.values():
+        _list(layer)
     return list(found.values())
 
 
@@ -129,28 +130,37 @@ def _around(mount: dict[str, Any], mounts: list[dict[str, Any]]) -> dict[str, An
     return max(outer, key=lambda each: len(each["target"]), default=None)
 
 
-def _layer(above: dict[str, Any], below: str) -> Layer | None:
-    """The folder that lacks a part of the path. None: all is there, or a link, refused later."""
+def _layers(above: dict[str, Any], below: str) -> list[Layer]:
+    """The folder that lacks a part of the path, and those it is in: Docker looks at a container
+    that has not begun without what is in memory, and could make no folder in a volume then.
+
+    Empty: all is there, or a link, which is refused later.
+    """
     here, done = open_source(above), ""
+    found: list[Layer] = []
     try:
         for name in [part for part in below.split("/") if part]:
             if not stat.S_ISDIR(os.fstat(here).st_mode):
-                return None
+                return []
+            layer = Layer(f"{above['source']}{done}", f"{above['target']}{done}", above["name"])
+            found.append(layer)
             try:
                 there = linux.name_in(here, name)
             except FileNotFoundError:
-                layer = Layer(f"{above['source']}{done}", f"{above['target']}{done}", above["name"])
-                _list(here, layer)
-                return layer
+                return found
             os.close(here)
             here, done = there, f"{done}/{name}"
-        return None
+        return []
     finally:
         os.close(here)
 
 
-def _list(folder: int, layer: Layer) -> None:
-    listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+def _list(layer: Layer) -> None:
+    folder = open_source({"name": layer.volume, "source": layer.source})
+    try:
+        listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    finally:
+        os.close(folder)
     try:
         with os.scandir(listed) as entries:
             for number, entry in enumerate(entries):
