@@ -66,16 +66,22 @@ def descend(folder: Path, name: str, depth: int) -> int:
     return fd
 
 
-def test_names_that_are_not_utf_8_come_back_byte_by_byte(platform: Platform, new: Path) -> None:
+def test_names_that_are_not_utf_8_come_back_byte_by_byte(
+    platform: Platform, new: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     home = os.fsencode(platform.home)
     names = (b"n\xff\xfe", b"line\nbreak", b"\xff\n20 hdrcharset=\xfe\n", "丹炉".encode())
     for name in names:
         Path(os.fsdecode(home + b"/" + name)).write_bytes(name)
     os.symlink(b"to\xff", home + b"/link\xfe")
     os.mkdir(home + b"/folder\xfd")
-    os.mkfifo(home + b"/pipe\xfc")  # is left out, and named
+    os.mkfifo(home + "/管道".encode() + b"\x1b[2J\xfc")  # is left out, and named
     platform.back_up()
     found = os.fsencode(restored(platform, new))
+    told = capsys.readouterr().out
+    assert "Left out when it was made: 1 file" in told
+    assert r"home/mallory/管道\x1b[2J\udcfc" in told
+    assert "\x1b" not in told
     assert sorted(os.listdir(found)) == sorted((*names, b"link\xfe", b"folder\xfd"))
     assert all(Path(os.fsdecode(found + b"/" + name)).read_bytes() == name for name in names)
     assert os.readlink(found + b"/link\xfe") == b"to\xff"

@@ -56,8 +56,10 @@ class Totals:
     log_bytes: int = 0
     homes: int = 0
     skipped: list[str] = field(default_factory=list)
+    skipped_count: int = 0
 
     def skip(self, name: str) -> None:
+        self.skipped_count += 1
         if len(self.skipped) < MOST_SKIPPED:
             self.skipped.append(name)
 
@@ -121,6 +123,7 @@ class Writer:
             "log_bytes": totals.log_bytes,
             "homes": totals.homes,
             "skipped": totals.skipped,
+            "skipped_count": totals.skipped_count,
         }
         self._listed = -LONGEST_LIST  # nothing follows this one
         self.note(LIST, {"entries": list(self._entries), "lists": self._lists, "totals": about})

@@ -275,6 +275,27 @@ def _print_contents(head: dict[str, Any], totals: dict[str, Any]) -> None:
         )
     )
 
+    if totals.get("skipped"):
+        count, some = totals.get("skipped_count", len(totals["skipped"])), _some(totals["skipped"])
+        print(
+            say(
+                Text(
+                    f"Left out when it was made: {counted(count, 'file')} of users that could not "
+                    f"be read or are no files: {some}",
+                    f"制作时未包含 {count} 个无法读取或不是普通文件的用户文件：{some}",
+                ),
+            )
+        )
+
+
+def _some(names: list[str]) -> str:
+    """Names are the users' choice: nothing in them reaches the admin's terminal unescaped."""
+    return ", ".join(map(_printable, names[:10]))
+
+
+def _printable(name: str) -> str:
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name[:200])
+
 
 def _totals(rows: Mapping[str, int], logs: int, homes: int) -> str:
     parts = [counted(rows.get(f"{name}s", 0), name) for name in ("job", "event", "user")]
@@ -303,7 +324,7 @@ def _print_done(done: Restored) -> None:
             )
         )
     if done.skipped:
-        some = ", ".join(map(ascii, done.skipped[:10]))
+        some = _some(done.skipped)
         print(
             say(
                 Text(
