@@ -70,12 +70,23 @@ def elsewhere(server: DanluServer) -> list[str]:
         "/userhome/../../danlu.db",
         f"{data}/home/alice",
         data,
-        "/",
         "/etc",
         "/proc/self/root",
         "/userhome/way",
         "/userhome/way/diary",
     ]
+
+
+def test_above_the_volumes_there_is_only_the_way_to_ones_own(mallory: Someone) -> None:
+    listed = mallory.http.get("/list", params={"path": "/"}).json()
+    assert {entry["name"] for entry in listed["entries"]} <= {"userhome", "gdata", "mnt"}
+    for method, door, values in doors("/"):
+        if method == "GET":
+            answer = mallory.http.get(door, params=values)  # type: ignore[arg-type]
+        else:
+            answer = mallory.http.post(door, json=values)
+        failed = answer.status_code >= 400 or answer.json().get("state") == "failed"
+        assert failed or door in ("/list", "/stat"), (door, values)
 
 
 @root

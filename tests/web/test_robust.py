@@ -234,7 +234,7 @@ def test_what_every_page_needs_is_asked_for_early_and_once(web: WebHarness) -> N
     page.reload()
     expect(page.locator(".gpu-row").first).to_be_visible()
     expect(page.locator(".live.live")).to_be_visible()
-    stream = "stream?nodes=true&beat=5"
+    stream = "stream?nodes=true&brief=true&beat=5"
     assert (asked.count("session"), asked.count(stream)) == (1, 1)
     version = next(name for name in asked if name.startswith("version"))  # asked by the pages
     assert asked.index(stream) < asked.index(version)
