@@ -8,6 +8,7 @@ from danlu.access.principal import Principal
 from danlu.control.context import Context, now
 from danlu.control.launches import launch_of, secret_names
 from danlu.control.live_job import LiveJob, shapes_of
+from danlu.control.new_rows import new_row
 from danlu.control.workers import Turn
 from danlu.engines.api import Refused
 from danlu.spec.errors import Finding, spec_error
@@ -15,7 +16,7 @@ from danlu.spec.job import JobSpec
 from danlu.spec.placement import Placement
 from danlu.spec.states import State
 from danlu.spec.text import Text
-from danlu.store.rows import AttemptRow, JobRow
+from danlu.store.rows import AttemptRow
 
 ATTEMPT = "ATTEMPT"  # in place of an id that nobody has yet
 HIDDEN = "***"
@@ -24,21 +25,8 @@ HIDDEN = "***"
 async def script_of(context: Context, spec: JobSpec, who: Principal, turn: Turn) -> str:
     """Empty if Danlu places the job, or if the engine has not been seen yet."""
     at = now()
-    row = JobRow(
-        id=ATTEMPT,
-        owner=who.name,
-        name=spec.name,
-        number=0,
-        kind=spec.kind,
-        state=State.QUEUED,
-        spec={},
-        queue=spec.queue,
-        group=spec.group,
-        priority=spec.priority,
-        submitted_at=at,
-        held=spec.held,
-        array_index=spec.array.indexes[0] if spec.array is not None else None,
-    )
+    row = new_row(spec, ATTEMPT, who.name, at)
+    row.array_index = spec.array.indexes[0] if spec.array is not None else None
     job = LiveJob(row, spec, shapes_of(spec, context.volumes.limited, context.datasets))
     engine = context.engine_of(job)
     status = context.engines.status(engine.name)

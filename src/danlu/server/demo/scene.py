@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from danlu.control.new_rows import element_id
 from danlu.control.records import placed_event
-from danlu.control.submit import element_id
 from danlu.server.demo.cast import GPUS, NODES, Work, request
 from danlu.spec.codec import to_values
 from danlu.spec.complete import complete
