@@ -38,7 +38,6 @@ from danlu.store.errors import StoreFull
 from danlu.store.rows import JobRow
 from danlu.store.tx import Tx
 
-
 Origins = dict[str, Mapping[str, Any]]
 Gone = Callable[[], Awaitable[bool]]
 """Whether the client has closed its connection."""
