@@ -29,6 +29,7 @@ from tests.engines.conformance.talking import heard
 from tests.engines.harness import ENDED, JOB, argv, eventually, shell, token
 from tests.real.slurm.harness import SlurmHarness, engine_on
 from tests.support.accounts import Account
+from tests.support.folders import open_python
 from tests.support.slurm import PARTITION, Slurm
 
 SMALL = Resources(GpuRequest(), 1.0, 100 << 20, 0)
@@ -139,7 +140,7 @@ async def test_a_door_opens_only_to_the_token(slurm: Slurm, harness: SlurmHarnes
 async def test_tasks_on_two_nodes_see_each_other(slurm: Slurm, harness: SlurmHarness) -> None:
     five = Resources(GpuRequest(5, "rtx3090"), 2.0, 1 << 30, 0)
     attempt = await harness.begin(
-        argv(harness.python, "-c", MEET),
+        argv(open_python(), "-c", MEET),
         count=2,
         resources=five,
         identity=person(slurm.people["ann"]),
@@ -174,7 +175,7 @@ async def test_the_plan_is_the_script_that_slurm_gets(slurm: Slurm, harness: Slu
     terms = Terms("my job; rm -rf", PARTITION, -2, 3600, NodeChoice(exclude=("n4",)), ("n1",))
     launch = replace(harness.launch(argv("sleep", "600"), resources=SMALL), terms=terms)
     plan = harness.engine.plan(launch)
-    assert plan.text.startswith("#!/bin/sh\n#SBATCH --job-name=my_job__rm_-rf\n")
+    assert plan.text.startswith("#!/bin/bash\n#SBATCH --job-name=my_job__rm_-rf\n")
     seen = await harness.engine.launch(launch, plan)
     job = slurm.job(int(seen.handle))
     assert job["ExcNodeList"] in ("n[1,4]", "n4,n1", "n1,n4")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from danlu.engines.api import Run, TaskRef
+from danlu.engines.api import HostMount, Run, TaskRef
 from tests.engines.conformance.talking import heard
 from tests.engines.harness import JOB, eventually, shell, token
 from tests.real.slurm.harness import SlurmHarness, engine_on
@@ -83,6 +83,33 @@ async def test_a_command_runs_in_the_image_as_its_user(site: Site, harness: Slur
     assert (made.stat().st_uid, made.stat().st_gid) == (site.who.uid, site.who.gid)
     made.unlink()
     await eventually(lambda: not site.containers())
+
+
+async def test_datasets_are_seen_beside_what_gdata_has(site: Site, harness: SlurmHarness) -> None:
+    """/gdata is read-only and has no folder for them, and none is made in it."""
+    gdata, first, second = (harness.outside / name for name in ("gdata", "one", "two"))
+    for folder in (gdata / "sets", first, second):
+        folder.mkdir(parents=True)
+        (folder / "README").write_text(f"{folder.name}\n")
+    (gdata / "notes.txt").write_text("notes\n")
+    (gdata / "link").symlink_to("sets")
+    mounts = (
+        HostMount("gdata", str(gdata), "/gdata", read_only=True),
+        HostMount("dataset one", str(first), "/gdata/one", read_only=True),
+        HostMount("dataset two", str(second), "/gdata/sets/two", read_only=True),
+    )
+    text = (
+        "cd /gdata; cat notes.txt one/README link/README sets/README sets/two/README; "
+        "touch one/x 2>/dev/null || echo read-only; ls"
+    )
+    task, log = await harness.run(
+        shell(text), identity=person(site.who), resources=SMALL, mounts=mounts
+    )
+    assert task.exit_code == 0, log
+    seen = " ".join(log.decode().split())
+    assert seen == "notes one sets sets two read-only link notes.txt one sets"
+    assert sorted(os.listdir(gdata)) == ["link", "notes.txt", "sets"]
+    assert os.listdir(gdata / "sets") == ["README"]
 
 
 async def test_secrets_are_in_no_command_line_and_one_can_enter(

@@ -110,7 +110,16 @@ def test_check_finds_nothing_wrong(lab: Lab) -> None:
     # gpu1 and gpu2 are no names of machines here, and nobody can resolve them.
     assert set(wrong) == {"names"}
     assert code == 1
-    for what in ("controller", "version", "clocks", "accounts", "munge", "files", "gpus"):
+    for what in (
+        "controller",
+        "version",
+        "clocks",
+        "accounts",
+        "munge",
+        "files",
+        "programs",
+        "gpus",
+    ):
         assert found[what]["verdict"] == "yes", found[what]
     assert found["shared folder"]["verdict"] == "yes", found["shared folder"]
 

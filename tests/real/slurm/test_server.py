@@ -87,7 +87,7 @@ def test_a_dry_run_prints_the_script_and_what_cannot_fit_is_refused(
     done = site.cli("run", "--dry-run", *queued, *small, "--", "true", env=env)
     said = done.stdout.decode()
     assert done.returncode == 0, done
-    assert "#!/bin/sh\n#SBATCH --job-name=true\n" in said
+    assert "#!/bin/bash\n#SBATCH --job-name=true\n" in said
     assert f"#SBATCH --partition={QUEUE}\n" in said
     assert "#SBATCH --gres=gpu:2\n" in said
     assert "#SBATCH --time=01:03:00\n" in said or "#SBATCH --time=" in said
@@ -106,7 +106,8 @@ def test_a_job_on_a_node_that_fails_is_retried_elsewhere(
     site: SlurmServer, ann: Client, slurm: Slurm
 ) -> None:
     job = running(ann, submit(ann, command="sleep 600", name="fragile"))
-    node = job["attempts"][-1]["places"][0]["node"]
+    # It is told to run a moment before its place is written.
+    node = until(lambda: ann.call("GET", f"/jobs/{job['id']}")["attempts"][-1]["places"][0]["node"])
     slurm.lose_node(node)
     until(lambda: len(ann.call("GET", f"/jobs/{job['id']}")["attempts"]) == 2)
     again = running(ann, job)
@@ -175,7 +176,7 @@ def _engine(site: SlurmServer) -> dict[str, Any]:
 
 
 def test_ssh_and_terminals_lead_to_the_compute_node(site: SlurmServer, ann: Client) -> None:
-    ann.run(queue=QUEUE, name="box")
+    ann.run(queue=QUEUE, name="container")
     words = ann.said("echo $SLURMD_NODENAME $(id -un); pwd").decode().split()
     assert words[0] in NODES
     assert words[1] == ann.name

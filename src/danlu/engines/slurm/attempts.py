@@ -6,6 +6,7 @@ runs and how it ended is in the user's records on the shared folder; Slurm is th
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -79,6 +80,26 @@ class Attempt:
         }
 
 
+def make_whole(path: Path, data: bytes) -> None:
+    """A file with these bytes, or none. Raises FileExistsError."""
+    try:
+        fd = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except OSError:  # not every file system has files without names
+        draft = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
+        draft.write_bytes(data)
+        draft.chmod(0o600)
+        try:
+            os.link(draft, path)
+        finally:
+            draft.unlink()
+        return
+    with open(fd, "wb", buffering=0) as file:
+        if file.write(data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        # With a folder, of which an absolute path has no need, links are really followed.
+        os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=fd, follow_symlinks=True)
+
+
 class Index:
     """One file for each attempt in the engine's data folder."""
 
@@ -94,15 +115,10 @@ class Index:
 
     def add(self, attempt_id: str, values: Mapping[str, Any]) -> bool:
         """False: there is one already."""
-        draft = self._folder / f".{attempt_id}.{os.getpid()}.{time.monotonic_ns()}"
-        draft.write_text(json.dumps(values), encoding="utf-8")
-        draft.chmod(0o600)
         try:
-            os.link(draft, self._path(attempt_id))
+            make_whole(self._path(attempt_id), json.dumps(values).encode())
         except FileExistsError:
             return False
-        finally:
-            draft.unlink()
         return True
 
     def fence(self, attempt_id: str) -> None:
@@ -126,7 +142,10 @@ class Index:
         return [name for name in os.listdir(self._folder) if not name.startswith(".")]
 
     def load(self, attempt_id: str) -> Attempt | None:
-        values = self.read(attempt_id)
+        return self.attempt(attempt_id, self.read(attempt_id))
+
+    def attempt(self, attempt_id: str, values: Mapping[str, Any] | None) -> Attempt | None:
+        """What was read. None: unknown, or not to be launched."""
         if values is None or values.get("fenced"):
             return None
         try:

@@ -28,4 +28,5 @@ class SlurmConfig:
     identities: bool = False  # jobs are submitted as their users
     runtime: str = "auto"  # for images: apptainer, podman, enroot, docker, or off
     container_program: str = ""  # its command on the nodes, if it has another name
+    quick: bool = True  # the batch script's shell may start simple tasks itself
     nice: int = 100  # how much one step of Danlu's priority counts in Slurm's

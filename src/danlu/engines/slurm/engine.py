@@ -38,7 +38,7 @@ from danlu.engines.local.engine import missing
 from danlu.engines.local.ports import PortLeases
 from danlu.engines.local.tools import NO_TREE, ToolsFolder
 from danlu.engines.local.tools_venv import VenvMaker
-from danlu.engines.slurm import inventory, shipping, usage
+from danlu.engines.slurm import inventory, settings, shipping, usage
 from danlu.engines.slurm.attempts import ENDED, Index
 from danlu.engines.slurm.commands import Commands
 from danlu.engines.slurm.config import SlurmConfig
@@ -77,6 +77,7 @@ class SlurmEngine:
         self._doors = Doors(config.data / "doors")
         self._nodes: tuple[inventory.Node, ...] = ()
         self._partitions: tuple[Partition, ...] = ()
+        self._settings = settings.UNKNOWN
         self._context = Context(config, str(shipping.folder_of(config.shared)))
         self.watch = Watch(
             config, self.commands, self._users, self._index, self._doors, self._address
@@ -121,6 +122,10 @@ class SlurmEngine:
 
     async def inventory(self) -> Inventory:
         self.watch.check()
+        if self._settings is settings.UNKNOWN:
+            self._settings = settings.read(await self.commands.run("scontrol", "show", "config"))
+            self._context = replace(self._context, untracked=not self._settings.tracks)
+            self.watch.accounting = self._settings.accounting
         detail = ("--oneliner", "--detail", "show")
         nodes, partitions = await asyncio.gather(
             self.commands.run("scontrol", *detail, "node"),
@@ -222,7 +227,8 @@ class SlurmEngine:
     # -- observing ----------------------------------------------------------------------------
 
     async def observe(self, cursor: str | None, known: Mapping[str, str] = NOTHING) -> Observation:
-        return self.watch.observe(cursor, [id_ for id_ in known if id_ not in self._launcher.busy])
+        busy = self._launcher.busy
+        return self.watch.observe(cursor, {i: known[i] for i in known if i not in busy})
 
     def changes(self) -> AsyncIterator[None]:
         return self.watch.changes()

@@ -27,6 +27,7 @@ from danlu.engines.api import (
     TaskSeen,
     Unreachable,
 )
+from danlu.engines.slurm import quick
 from danlu.engines.slurm.attempts import ENDED, Attempt, Index, Record, judge, read_record
 from danlu.engines.slurm.commands import Commands, environment, submission_error
 from danlu.engines.slurm.config import SlurmConfig
@@ -41,6 +42,7 @@ log = logging.getLogger("danlu.slurm")
 
 _STOP_PATIENCE = 20.0  # seconds beyond the grace period before Slurm kills the job
 _WAKING = 5.0
+_DOORS = 3.0
 _CANCEL_TRIES = 20
 FENCED_OFF = "it was settled as never started"
 
@@ -134,7 +136,7 @@ class Launcher:
         values = self._index.read(fresh.id)
         if values is not None and values.get("fenced"):
             raise Refused(FENCED_OFF)
-        known = self._watch.attempts.get(fresh.id) or self._index.load(fresh.id)
+        known = self._watch.attempts.get(fresh.id) or self._index.attempt(fresh.id, values)
         if known is not None:
             return known, True
         late = self._index.pass_epoch(epoch)
@@ -295,6 +297,7 @@ class Launcher:
         if attempt.tasks != before:
             self._watch.mark(attempt)
         self._watch.open_doors(attempt)
+        await self._until_doors(attempt)
         waking = [
             self._wake(attempt, task.task) for task in attempt.tasks if task.phase is Phase.RUNNING
         ]
@@ -302,6 +305,16 @@ class Launcher:
         if not all(heard) and attempt.handle:
             # The port may be closed to us; Slurm's own signal reaches the same keepers.
             self._soon(self._signal(attempt.handle))
+
+    async def _until_doors(self, attempt: Attempt) -> None:
+        """A shell starts a simple task; its keeper comes a little later, and reads the order."""
+        limit = time.monotonic() + _DOORS
+        while (
+            any(t.phase is Phase.RUNNING and t.task not in attempt.doors for t in attempt.tasks)
+            and time.monotonic() < limit
+        ):
+            await asyncio.sleep(0.1)
+            await self._watch.glance(attempt)
 
     async def _wake(self, attempt: Attempt, task: int) -> bool:
         door = self._doors.read(attempt.id, task)
@@ -403,7 +416,11 @@ def _request(attempt: Attempt, plan: Plan) -> tuple[dict[str, Any], bytes]:
         files.append((f"{index}.task", text.encode()))
         if own:
             files.append((f"{index}.secrets", json.dumps(own).encode()))
+    short = values["quick"]
+    if short is not None:
+        files.append((quick.NAME, short["text"].encode()))
     head = {
+        "quick": short and short["layout"],
         "attempt": attempt.id,
         "tasks": attempt.count,
         "files": [[name, len(data)] for name, data in files],

@@ -20,11 +20,11 @@ from danlu.engines.api import Launch, Plan, Refused, TaskLaunch
 from danlu.engines.local.check import Abilities
 from danlu.engines.local.config import LocalConfig
 from danlu.engines.local.container.runtimes import Runtime
-from danlu.engines.local.plan import PlanContext, make_plan
+from danlu.engines.local.plan import PlanContext, messages
 from danlu.engines.local.steps import MOUNT as STEPS
 from danlu.engines.local.tools import OWN_MOUNTS, ToolsFolder
 from danlu.engines.peers import ports_needed
-from danlu.engines.slurm import script
+from danlu.engines.slurm import quick, script
 from danlu.engines.slurm.config import SlurmConfig
 from danlu.engines.slurm.fitting import misfit
 from danlu.engines.slurm.node import places
@@ -50,6 +50,7 @@ class Context:
     config: SlurmConfig
     agent: str
     cluster: Cluster = NO_CLUSTER
+    untracked: bool = True  # Slurm does not find processes that have left their parents
 
 
 def plan(launch: Launch, context: Context) -> Plan:
@@ -57,15 +58,37 @@ def plan(launch: Launch, context: Context) -> Plan:
     user = User.of(launch.identity)
     home = Path(f"{context.config.shared}/{user.folder}")
     folder = f"{home}/run/{launch.attempt_id}"
-    text = script.write(launch, folder, context.agent, context.config, context.cluster)
     tasks, shown = _tasks(launch, user, home, context)
+    short = _quick(launch, tasks, folder, context)
+    text = script.write(
+        launch, folder, context.agent, context.config, context.cluster, is_quick=short is not None
+    )
     body = {
         "script": text,
         "tasks": tasks,
+        "quick": short,
         "secrets": [dict(task.secrets) for task in launch.tasks],
     }
     payload = json.dumps(body).encode()
     return Plan(text + "\n" + shown, payload, hashlib.sha256(payload).hexdigest())
+
+
+def _quick(
+    launch: Launch, tasks: list[dict[str, Any]], folder: str, context: Context
+) -> dict[str, Any] | None:
+    """What the shell needs to start the task itself. None: it cannot."""
+    config, task = context.config, tasks[0]
+    if (
+        not config.quick
+        or len(tasks) > 1
+        or not quick.is_simple(task, bool(launch.tasks[0].secrets))
+    ):
+        return None
+    keeper = script.keeper(context.agent, config)
+    if context.untracked:
+        task["mark"] = quick.mark(launch.attempt_id)
+    text = quick.text(task, folder, context.agent, keeper)
+    return {"text": text, "layout": quick.layout(task, folder)}
 
 
 def _is_account(uid: int) -> bool:
@@ -131,10 +154,10 @@ def _tasks(
         runtime_missing=NO_IMAGES.en,
         tools=ToolsFolder(config.shared),
     )
-    message = json.loads(make_plan(marked, around).payload)
+    _, found = messages(marked, around)
     tasks = [
         _on_node(values, task, gang, user, context)
-        for values, task in zip(message["tasks"], launch.tasks, strict=True)
+        for values, task in zip(found, launch.tasks, strict=True)
     ]
     shown = [_text(task, values) for task, values in zip(launch.tasks, tasks, strict=True)]
     return tasks, "\n".join(shown) + "\n"
@@ -155,12 +178,12 @@ def _on_node(
     values = json.loads(
         json.dumps(values).replace(STEPS.source, steps).replace(_inside_source(), inside)
     )
-    box = values.pop("container", None)
-    if box is not None:
+    container = values.pop("container", None)
+    if container is not None:
         values["image_run"] = {
             "kind": context.config.runtime,
             "program": context.config.container_program,
-            "images": box["images"],
+            "images": container["images"],
             "user": user.name,
             "secret_names": sorted(task.secrets),
         }

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from danlu.engines.api import Launch, Refused, TaskLaunch, Terms
-from danlu.engines.slurm import directives, fields, queue
+from danlu.engines.slurm import directives, fields, queue, quick
 from danlu.engines.slurm.config import SlurmConfig
 from danlu.spec.job import Variables
 
@@ -94,10 +94,19 @@ def _alike(one: str, other: str) -> bool:
     return bool(first and second) and (first in second or second in first)
 
 
-def write(launch: Launch, folder: str, agent: str, config: SlurmConfig, cluster: Cluster) -> str:
-    """The whole script. `folder` is the attempt's on the shared one."""
+def write(
+    launch: Launch,
+    folder: str,
+    agent: str,
+    config: SlurmConfig,
+    cluster: Cluster,
+    is_quick: bool = False,
+) -> str:
+    """The whole script. `folder` is the attempt's on the shared one; `is_quick`: the shell may
+    start the task itself.
+    """
     parts = parts_of(launch, config, cluster)
-    lines = ["#!/bin/sh"]
+    lines = [f"#!{quick.SHELL if is_quick else '/bin/sh'}"]
     common = _common(launch, folder, config, cluster)
     for place, part in enumerate(parts):
         if place:
@@ -114,12 +123,18 @@ def write(launch: Launch, folder: str, agent: str, config: SlurmConfig, cluster:
         'cd "$d" && set -C && { echo "$SLURM_JOB_ID" >claim; } 2>/dev/null || exit 0',
         "set +C",
     ]
-    run = f'{shlex.quote(config.python)} -I -S {shlex.quote(agent + "/run.py")} "$d"'
+    run = f'{shlex.join(keeper(agent, config))} "$d"'
+    if is_quick:
+        lines.append(f". ./{quick.NAME}")
     if len(launch.tasks) == 1:
         lines.append(f"exec {run}")
     else:
         lines.append(_steps(parts, run))
     return "\n".join(lines) + "\n"
+
+
+def keeper(agent: str, config: SlurmConfig) -> list[str]:
+    return [config.python, "-I", "-S", f"{agent}/run.py"]
 
 
 def _steps(parts: Sequence[Part], run: str) -> str:

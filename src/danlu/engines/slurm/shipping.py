@@ -24,7 +24,7 @@ sys.path.insert(0, sys.argv[0].rpartition("/")[0])
 from danlu.engines.slurm.node.task import main
 gc.freeze()
 gc.enable()
-main(sys.argv[1])
+main(*sys.argv[1:])
 """
 _COMPILING = 120.0  # seconds
 

@@ -12,10 +12,10 @@ import logging
 import secrets
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 
 from danlu.engines.api import Observation, Phase, Refused, Unreachable
-from danlu.engines.slurm import queue
+from danlu.engines.slurm import accounting, queue
 from danlu.engines.slurm.attempts import Attempt, Index, Record, judge, read_record
 from danlu.engines.slurm.commands import Commands
 from danlu.engines.slurm.config import SlurmConfig
@@ -28,6 +28,9 @@ log = logging.getLogger("danlu.slurm")
 
 _IDLE_FACTOR = 5  # so many cycles between two looks while there is nothing of ours
 _GLANCES = 4  # looks at the records in a cycle
+_CLOSE = 0.05  # seconds between two looks while there are
+_FEW_YOUNG = 8  # attempts, of which some were submitted
+_YOUNG = 3.0  # seconds ago
 _PATIENCE = 3.0  # seconds after which a controller that has not answered counts as away
 _MOST_AT_ONCE = 500  # attempts whose records are read with one request
 _FEW = 32  # attempts whose records are always looked at
@@ -50,6 +53,7 @@ class Watch:
         self.looked_at = 0.0  # monotonic: when the last answer of the queue was asked for
         self.cycles = 0
         self.nodes: Mapping[str, int] = {}  # how many GPUs each has
+        self.accounting = False  # whether Slurm keeps what has ended in a database
         self._config = config
         self._commands = commands
         self._users = users
@@ -102,12 +106,27 @@ class Watch:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._config.cycle * _IDLE_FACTOR):
                     await self._soon.wait()
-        if self._soon.is_set():  # something was launched: not at once, and not twice
+        end = time.monotonic() + self._config.cycle
+        glance = self._next_glance()
+        while time.monotonic() < end:
             self._soon.clear()
-        for _ in range(_GLANCES):
-            await asyncio.sleep(self._config.cycle / _GLANCES)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(end, glance) - time.monotonic()):
+                    await self._soon.wait()
+                glance = min(glance, self._next_glance())  # something was launched
+                continue
             async with self._looking:
                 await self._read(None, time.monotonic())
+            glance = self._next_glance()
+
+    def _next_glance(self) -> float:
+        """Few jobs that have just been submitted are worth a closer look."""
+        now = time.monotonic()
+        live = [each for each in self.attempts.values() if not each.ended]
+        usual = self._config.cycle / _GLANCES
+        if len(live) > _FEW_YOUNG or all(each.submitted < now - _YOUNG for each in live):
+            return now + usual
+        return now + min(usual, _CLOSE)
 
     def _is_quiet(self) -> bool:
         return all(each.ended for each in self.attempts.values())
@@ -143,13 +162,15 @@ class Watch:
                 if attempt is not None:
                     self.add(attempt)
 
-    def observe(self, cursor: str | None, known: Iterable[str]) -> Observation:
+    def observe(self, cursor: str | None, known: Mapping[str, str]) -> Observation:
+        """`known`: attempts of the server's, and their handles as far as it has them."""
         token, _, count = (cursor or "").partition(":")
         if token == self._token:
             ids = self._since(int(count))
         else:
             self.adopt_all()
             ids = list(self.attempts)
+        self._recall(known)
         seen = [self.attempts[id_] for id_ in ids if self._is_known(self.attempts[id_])]
         scope = {attempt.id for attempt in seen}
         if self.trouble is None:
@@ -166,6 +187,15 @@ class Watch:
         return Observation(
             time.time(), frozenset(scope), views, cursor, self.trouble, self.trouble_since
         )
+
+    def _recall(self, known: Mapping[str, str]) -> None:
+        """A job that nobody has claimed and that Slurm has forgotten has its number from here:
+        the database is asked by number.
+        """
+        for attempt_id, handle in known.items():
+            attempt = self.attempts.get(attempt_id)
+            if attempt is not None and not attempt.handle and handle.isdigit():
+                attempt.handle = handle
 
     def _since(self, count: int) -> list[str]:
         ids = []
@@ -201,7 +231,8 @@ class Watch:
             self.cycles += 1
             back = self.trouble is not None
             self.entries, self.trouble, self.looked_at = entries, None, started
-            await self._read({e.attempt: e for e in reversed(self._ours(entries))}, started)
+            ours = {e.attempt: e for e in reversed(self._ours(entries))}
+            await self._read(ours | await self._from_accounts(ours), started)
             if back:
                 for attempt in self.attempts.values():
                     self.mark(attempt)
@@ -217,6 +248,20 @@ class Watch:
             await self._read(None, started)
             pause = self._config.cycle
         return asking.result()
+
+    async def _from_accounts(self, ours: Mapping[str, Entry]) -> dict[str, Entry]:
+        """What the database tells of jobs that Slurm has forgotten, before they are judged."""
+        if not self.accounting:
+            return {}
+        soon = time.monotonic() - self._config.lost_after
+        gone = {
+            each.handle: each.id
+            for each in self.attempts.values()
+            if not each.ended and each.id not in ours
+            and each.over_since is not None and each.over_since <= soon
+        }  # fmt: skip
+        told = await accounting.ask(self._commands, gone)
+        return {gone[number]: entry for number, entry in told.items() if number in gone}
 
     def _away(self, trouble: str, started: float) -> None:
         if self.trouble is None:
@@ -243,6 +288,10 @@ class Watch:
         for done in await asyncio.gather(*reads, return_exceptions=True):
             if isinstance(done, Exception):  # what one user wrote does not blind us to others
                 log.warning("reading records failed: %r", done)
+
+    async def glance(self, attempt: Attempt) -> None:
+        """At the records of one attempt."""
+        await self._read_of(attempt.user, [attempt], None, time.monotonic())
 
     async def _read_of(
         self,

@@ -19,6 +19,17 @@ class NodeKeeper(keeper.Keeper):
     _asked = False
     code = NOTHING_FOUND
 
+    def keep(self, otherwise: int) -> int:
+        """Runs the task to its end; returns its exit code, or this if another has claimed it."""
+        if not self.claim():
+            return otherwise
+        self._begun.tasks += 1
+        try:
+            self.run()
+        except Exception as error:  # otherwise the task would look killed
+            self.fail(f"its keeper failed: {error!r}")
+        return self.code
+
     def run(self) -> None:
         missing = [mount["source"] for mount in self._task["mounts"]
                    if not os.path.isdir(mount["source"])]  # fmt: skip
@@ -28,6 +39,10 @@ class NodeKeeper(keeper.Keeper):
             self._write_status({"code": 125, "hint": "volume_missing", "detail": detail})
             return
         super().run()
+
+    def _link_volumes(self) -> None:
+        if not os.path.isdir(f"{self._folder}/{self._task['index']}.volumes"):
+            super()._link_volumes()
 
     def _follow_order(self) -> None:
         order = record.read(self._record, record.ORDER)

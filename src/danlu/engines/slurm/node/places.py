@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PATIENCE = 600.0  # seconds until all of a gang must have started
+_NUMBER = re.compile(r"[0-9]{1,5}")
 _MARK = re.compile(r"danlu-(host|name)-(\d+)\.invalid|91(\d{5})(\d{3})")
 
 
@@ -83,15 +84,19 @@ def _address(task: dict[str, Any]) -> str:
 
 def own_gpus() -> list[int]:
     """Indexes on the node, also where the task sees its own numbered from 0."""
-    shown = _numbers(os.environ.get("CUDA_VISIBLE_DEVICES", ""))
-    given = _numbers(os.environ.get("SLURM_STEP_GPUS") or os.environ.get("SLURM_JOB_GPUS") or "")
+    given = os.environ.get("SLURM_STEP_GPUS") or os.environ.get("SLURM_JOB_GPUS") or ""
+    return gpus_of(os.environ.get("CUDA_VISIBLE_DEVICES", ""), given)
+
+
+def gpus_of(seen: str, slurms: str) -> list[int]:
+    shown, given = _numbers(seen), _numbers(slurms)
     if not given or set(shown) <= set(given):
         return shown
     return [given[place] for place in shown if place < len(given)]
 
 
 def _numbers(text: str) -> list[int]:
-    return [int(word) for word in text.split(",") if word.isdigit()]
+    return [int(word) for word in text.split(",") if _NUMBER.fullmatch(word)]
 
 
 def free_ports(count: int, bounds: list[int]) -> list[int]:

@@ -25,12 +25,15 @@ _KEPT_FROM_SLURM = ("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_
 _SERVERS_OWN = ("/userhome", "/gdata")
 
 
-def main(folder: str) -> NoReturn:
+def main(folder: str, *adopted: str) -> NoReturn:
+    if adopted:
+        from danlu.engines.slurm.node.adopting import take_over
+
+        take_over(folder, *adopted)
     index = int(os.environ.get("SLURM_PROCID", "0")) if "SLURM_STEP_ID" in os.environ else 0
-    task = _read(folder, index)
-    listener = door.listen()
-    task["claims"] = {"port": listener.getsockname()[1], "host": socket.gethostname()}
-    sockets = task["sockets"] = door.make_folder()
+    task = read(folder, index)
+    listener = open_door(task)
+    sockets = task["sockets"]
     linux.adopt_orphans()  # if the keeper is killed, what it leaves behind comes here
     child = os.fork()
     if child == 0:
@@ -38,15 +41,22 @@ def main(folder: str) -> NoReturn:
         _keep(folder, task)
     status = door.Door(listener, child, sockets, index, task["token"]).run()
     if "image_run" in task:
-        from danlu.engines.slurm.node.box_keeper import carry_out_last_will
+        from danlu.engines.slurm.node.container_keeper import clean_up_after
 
-        carry_out_last_will(sockets)
+        clean_up_after(sockets)
     tree.end(False, [])
     record.remove(sockets)
     os._exit(status)
 
 
-def _read(folder: str, index: int) -> dict[str, Any]:
+def open_door(task: dict[str, Any]) -> socket.socket:
+    listener = door.listen()
+    task["claims"] = {"port": listener.getsockname()[1], "host": socket.gethostname()}
+    task["sockets"] = door.make_folder()
+    return listener
+
+
+def read(folder: str, index: int) -> dict[str, Any]:
     """What the server wrote. The secrets are gone afterwards, before anybody can ask for them."""
     with open(f"{folder}/{index}.task", encoding="utf-8") as file:
         task: dict[str, Any] = json.load(file)
@@ -67,41 +77,38 @@ def _keep(folder: str, task: dict[str, Any]) -> NoReturn:
     try:
         linux.end_with_parent(int(signal.SIGTERM))
         os.umask(task["umask"])
-        data = os.path.dirname(os.path.dirname(folder))
-        around = birth.Around(data, [], linux.boot_id(), False, None, Kept([], []), [])
+        around = around_of(folder)
         start = birth.begin(around)
-        where = places.meet(folder, task)
-        _dress(task, where)
+        dress(task, places.meet(folder, task))
         kind = NodeKeeper
         if "image_run" in task:
-            from danlu.engines.slurm.node.box_keeper import BoxKeeper, own_folders
+            from danlu.engines.slurm.node.container_keeper import ContainerKeeper, own_folders
 
             own_folders(task)
-            kind = BoxKeeper
+            kind = ContainerKeeper
         else:
             _without_servers_folders(task)
-        logs = [_open_log(path) for path in task["logs"]]
+        logs = [open_log(path) for path in task["logs"]]
         mine = kind(around, folder, task, logs, start)
-        if mine.claim():
-            start.tasks += 1
-            try:
-                mine.run()
-            except Exception as error:
-                mine.fail(f"its keeper failed: {error!r}")
-            code = mine.code
+        code = mine.keep(code)
     except BaseException as error:
-        os.write(_said(folder, task), f"danlu: {error!r}\n".encode())
+        os.write(said(folder, task), f"danlu: {error!r}\n".encode())
     finally:
         os._exit(code)
 
 
-def _said(folder: str, task: dict[str, Any]) -> int:
+def around_of(folder: str) -> birth.Around:
+    data = os.path.dirname(os.path.dirname(folder))
+    return birth.Around(data, [], linux.boot_id(), False, None, Kept([], []), [])
+
+
+def said(folder: str, task: dict[str, Any]) -> int:
     """Where the server looks for why nothing was claimed."""
     path = f"{folder}/{task['index']}.said"
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
 
-def _dress(task: dict[str, Any], where: places.Where) -> None:
+def dress(task: dict[str, Any], where: places.Where) -> None:
     """The variables of each process: Slurm's, then ours, then the user's own."""
     slurms = {
         name: value
@@ -138,11 +145,11 @@ def _without_servers_folders(task: dict[str, Any]) -> None:
             task["workdir"] = task["own_home"] + task["workdir"][len(source) :]
 
 
-def _open_log(path: str) -> int:
+def open_log(path: str) -> int:
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     return os.open(path, flags, 0o600)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -20,6 +20,7 @@ import sys
 import time
 
 from danlu.engines.local.keeper import linux, record
+from danlu.engines.slurm.node import notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ FENCED = "fenced"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _PIECE = 256 * 1024
 _SAID = 2000
+_NOTED = 2000
 _OPEN = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _IDLE = 600.0  # seconds
 
@@ -96,6 +98,8 @@ class Worker:
             at += size
         for task in range(int(ask["tasks"])):
             record.blank(record.new_path(draft, task))
+        if ask.get("quick"):
+            self._prepare(draft, ask["quick"])
         try:
             os.rename(draft, folder)
         except OSError:
@@ -104,6 +108,20 @@ class Worker:
                 raise
             return {"made": False}, b""
         return {"made": True}, b""
+
+    def _prepare(self, draft: str, quick: dict[str, Any]) -> None:
+        """For a task that a shell starts: what it would need other programs for."""
+        with contextlib.suppress(OSError):  # a file system without pipes: the keeper starts it
+            os.mkfifo(f"{draft}/0.out", 0o600)
+            os.mkfifo(f"{draft}/0.wait", 0o600)
+        if quick["run"]:
+            os.mkdir(f"{draft}/run", 0o700)
+        if quick["volumes"] is not None:
+            os.mkdir(f"{draft}/0.volumes", 0o700)
+            for name, source in quick["volumes"]:
+                os.symlink(source, f"{draft}/0.volumes/{name}")
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(f"{self._home}/logs/{os.path.basename(quick['logs'])}", 0o700)
 
     def submit(self, ask: dict[str, Any], body: bytes) -> Answer:
         """sbatch, with the script as its input."""
@@ -127,7 +145,8 @@ class Worker:
         try:
             record.make(f"{folder}/claim", FENCED.encode())
         except FileExistsError:
-            return {"claim": _text(f"{folder}/claim", 64) or "?"}, b""
+            claim, _ = _claim(folder)
+            return {"claim": claim or "?"}, b""
         return {"claim": FENCED}, b""
 
     def _make_fenced(self, folder: str) -> None:
@@ -153,11 +172,11 @@ class Worker:
             if not _NAME.fullmatch(name):
                 continue
             folder = f"{self._run}/{name}"
-            claim = _text(f"{folder}/claim", 64)
+            claim, noted = _claim(folder)
             if claim is None:
                 found[name] = None if os.path.isdir(folder) else "gone"
                 continue
-            tasks = [_record(folder, task) for task in range(int(count))]
+            tasks = [_record(folder, task, noted) for task in range(int(count))]
             found[name] = {"claim": claim, "tasks": tasks, "said": _said(folder, tasks)}
         return {"records": found}, b""
 
@@ -165,6 +184,7 @@ class Worker:
         """Writes a stop order into every task's record; then says where their doors are."""
         folder = self._folder(ask)
         values = {"grace": max(0.0, float(ask["grace"])), "at": time.time()}
+        _, noted = _claim(folder)
         doors: list[Any] = []
         for task in range(int(ask["tasks"])):
             for path in (record.claim_path(folder, task), record.new_path(folder, task)):
@@ -175,7 +195,7 @@ class Worker:
                 with contextlib.suppress(OSError):
                     record.write(fd, record.ORDER, values)
                 os.close(fd)
-            doors.append(_record(folder, task))
+            doors.append(_record(folder, task, noted))
         return {"tasks": doors}, b""
 
     def remove(self, ask: dict[str, Any], body: bytes) -> Answer:
@@ -231,11 +251,21 @@ def _below(folder: str) -> Iterator[str]:
                 yield f"{outer}/{inner}"
 
 
-def _record(folder: str, task: int) -> list[Any]:
+def _claim(folder: str) -> tuple[str | None, list[Any]]:
+    """Which job has claimed an attempt, and claim and status of a task that a shell started."""
+    text = _text(f"{folder}/claim", _NOTED, as_it_is=True)
+    if text is None:
+        return None, [None, None]
+    first, *lines = text.split("\n")
+    return first[:64].strip(), notes.read(lines[:-1])  # whole lines only
+
+
+def _record(folder: str, task: int, noted: list[Any]) -> list[Any]:
+    """The keeper's words, or those of the shell before it."""
     try:
         fd = os.open(record.claim_path(folder, task), os.O_RDONLY | _OPEN)
     except OSError:
-        return [None, None]
+        return noted if task == 0 else [None, None]
     try:
         return [record.read(fd, record.CLAIM), record.read(fd, record.STATUS)]
     finally:
@@ -251,7 +281,7 @@ def _said(folder: str, tasks: list[list[Any]]) -> str:
     return "".join(parts)[:_SAID]
 
 
-def _text(path: str, most: int) -> str | None:
+def _text(path: str, most: int, as_it_is: bool = False) -> str | None:
     try:
         fd = os.open(path, os.O_RDONLY | _OPEN)
     except OSError:
@@ -259,7 +289,8 @@ def _text(path: str, most: int) -> str | None:
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             return None
-        return os.read(fd, most).decode(errors="replace").strip()
+        text = os.read(fd, most).decode(errors="replace")
+        return text if as_it_is else text.strip()
     except OSError:
         return None
     finally:

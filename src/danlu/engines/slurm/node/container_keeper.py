@@ -8,7 +8,7 @@ import select
 import tempfile
 
 from danlu.engines.local.keeper import record
-from danlu.engines.slurm.node import boxes
+from danlu.engines.slurm.node import containers, nested
 from danlu.engines.slurm.node.keeper import NodeKeeper
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _TERM = 15
 _LOOK = 200  # milliseconds
-_WILL = "box.json"
+_CLEANUP = "container-cleanup.json"
 _SERVERS_OWN = ("/userhome", "/gdata")
 
 
@@ -39,24 +39,24 @@ def own_folders(task: dict[str, Any]) -> None:
     task["mounts"] = mounts
 
 
-def carry_out_last_will(sockets: str) -> None:
+def clean_up_after(sockets: str) -> None:
     """Removes what a keeper that was killed left behind."""
     try:
-        with open(f"{sockets}/{_WILL}", encoding="utf-8") as file:
-            will = json.load(file)
+        with open(f"{sockets}/{_CLEANUP}", encoding="utf-8") as file:
+            left = json.load(file)
     except (OSError, ValueError):
         return
-    for words in will["commands"]:
-        boxes.run_to_end(words, will["env"])
+    for words in left["commands"]:
+        containers.run_to_end(words, left["env"])
 
 
-class BoxKeeper(NodeKeeper):
-    _box: boxes.Box | None = None
+class ContainerKeeper(NodeKeeper):
+    _container: containers.Container | None = None
 
     def run(self) -> None:
         try:
             ready = self._fetch()
-        except boxes.NoBox as error:
+        except containers.NoContainer as error:
             self._logs[0].note(f"{error.detail} ({self._task['node']})")
             self._write_status({"code": 125, "hint": error.hint, "detail": error.detail})
             return
@@ -69,13 +69,15 @@ class BoxKeeper(NodeKeeper):
         """Gets the image to this node. False: it was stopped meanwhile."""
         task = self._task
         gpus = [int(word) for word in task["claims"]["gpus"].split(",") if word]
-        box = self._box = boxes.make(task, self._box_name(), gpus)
-        words = box.fetch()
+        container = self._container = containers.make(task, self._container_name(), gpus)
+        words = container.fetch()
         if words is None:
             return True
-        self._logs[0].note(f"pulling {box.image} on {task['node']}. 正在拉取 {box.image}")
+        self._logs[0].note(
+            f"pulling {container.image} on {task['node']}. 正在拉取 {container.image}"
+        )
         with tempfile.TemporaryFile() as said:
-            process = box.client(words, said)
+            process = container.client(words, said)
             if not self._wait_for(process):
                 process.kill()
                 process.wait()
@@ -83,7 +85,7 @@ class BoxKeeper(NodeKeeper):
             said.seek(0)
             text = said.read(1 << 16).decode(errors="replace")
         if process.returncode != 0:
-            raise boxes.why_not(box.image, text)
+            raise containers.why_not(container.image, text)
         return True
 
     def _wait_for(self, process: subprocess.Popen[bytes]) -> bool:
@@ -103,23 +105,24 @@ class BoxKeeper(NodeKeeper):
         finally:
             os.close(ended)
 
-    def _box_name(self) -> str:
+    def _container_name(self) -> str:
         return f"danlu-{os.path.basename(self._folder)}-{self._task['index']}"
 
     def _start(self) -> None:
-        box, task = self._box, self._task
-        assert box is not None
+        container, task = self._container, self._task
+        assert container is not None
         task["own_run"] = self._own_folder
-        with open(f"{task['sockets']}/{_WILL}", "w", encoding="utf-8") as file:
-            json.dump(box.last_will(len(task["processes"])), file)
-        task["box"] = box
-        box.main = True
+        task["mounts"] = nested.spread(task["mounts"])
+        with open(f"{task['sockets']}/{_CLEANUP}", "w", encoding="utf-8") as file:
+            json.dump(container.cleanup(len(task["processes"])), file)
+        task["in_container"] = container
+        container.main = True
         try:
             super()._start()
         finally:
-            box.main = False
+            container.main = False
 
     def _end_tree(self, until: list[int] | None = None) -> None:
         super()._end_tree(until)
-        if self._box is not None:
-            self._box.remove()
+        if self._container is not None:
+            self._container.remove()

@@ -6,6 +6,7 @@ nothing that its user could not. Values of variables never are among its words, 
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import os
 import resource
@@ -14,6 +15,7 @@ import subprocess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 KINDS = ("apptainer", "podman", "enroot", "docker")  # in the order in which they are looked for
@@ -33,7 +35,7 @@ _AS_SCRIPT = (
 )  # fmt: skip
 
 
-class NoBox(Exception):
+class NoContainer(Exception):
     """Why the image cannot be used: `hint` is a reason of Danlu's."""
 
     def __init__(self, hint: str, detail: str) -> None:
@@ -43,14 +45,14 @@ class NoBox(Exception):
 
 
 def find(kind: str, program: str = "") -> tuple[str, str]:
-    """The runtime and its command on this node. Raises NoBox."""
+    """The runtime and its command on this node. Raises NoContainer."""
     for each in KINDS if kind == "auto" else (kind,):
         for name in (program,) if program else _PROGRAMS.get(each, (each,)):
             path = name if "/" in name else _which(name)
             if path and os.access(path, os.X_OK):
                 return each, path
     wanted = f"none of {', '.join(KINDS)}" if kind == "auto" else f"no {program or kind}"
-    raise NoBox("image_failed", f"this node has {wanted}")
+    raise NoContainer("image_failed", f"this node has {wanted}")
 
 
 def _which(name: str) -> str:
@@ -59,11 +61,11 @@ def _which(name: str) -> str:
     return next((path for path in found if os.access(path, os.X_OK)), "")
 
 
-def make(task: dict[str, Any], name: str, gpus: list[int]) -> Box:
-    """The box of a task, from what the server wrote. Raises NoBox."""
+def make(task: dict[str, Any], name: str, gpus: list[int]) -> Container:
+    """The container of a task, from what the server wrote. Raises NoContainer."""
     asked = task["image_run"]
     kind, program = find(asked["kind"], asked["program"])
-    made: Box = _CLASSES[kind](program, asked, task, name, gpus)
+    made: Container = _CLASSES[kind](program, asked, task, name, gpus)
     made.kind = kind
     return made
 
@@ -76,7 +78,7 @@ def words_of(words: list[str], run_as: str) -> list[str]:
     return list(words)
 
 
-class Box:
+class Container(abc.ABC):
     """One task's image. `main`: its command is being started, rather than another one."""
 
     kind = ""
@@ -102,11 +104,11 @@ class Box:
         """The words that get the image to this node; None: it is there."""
         return None
 
-    def start(self, name: str, words: list[str], workdir: str, tty: bool) -> list[str]:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def start(self, name: str, words: list[str], workdir: str, tty: bool) -> list[str]: ...
 
-    def enter(self, name: str, words: list[str], workdir: str, tty: bool) -> list[str]:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def enter(self, name: str, words: list[str], workdir: str, tty: bool) -> list[str]: ...
 
     def env_words(self, env: dict[str, str]) -> tuple[list[str], dict[str, str]]:
         """Options for these variables, and what the command's own environment has for them."""
@@ -155,7 +157,7 @@ class Box:
     def client(self, words: list[str], out: Any = subprocess.PIPE) -> subprocess.Popen[bytes]:
         return _popen(words, self.client_env(), out)
 
-    def last_will(self, processes: int) -> dict[str, Any]:
+    def cleanup(self, processes: int) -> dict[str, Any]:
         """How to remove everything, for whoever survives us."""
         count, self._count = self._count, processes
         words = self.removals()
@@ -178,7 +180,7 @@ class Box:
         return [*self._task["mounts"], *more]
 
 
-class Oci(Box):
+class Oci(Container, abc.ABC):
     """Docker and Podman, which have the same options."""
 
     def fetch(self) -> list[str] | None:
@@ -195,11 +197,11 @@ class Oci(Box):
             env = {**env, "CUDA_VISIBLE_DEVICES": ",".join(map(str, range(len(self._gpus))))}
         return super().env_words(env)
 
-    def exists(self, image: str) -> list[str]:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def exists(self, image: str) -> list[str]: ...
 
-    def own_options(self) -> list[str]:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def own_options(self) -> list[str]: ...
 
     def start(self, name: str, words: list[str], workdir: str, tty: bool) -> list[str]:
         options = [
@@ -281,7 +283,7 @@ class Docker(Oci):
         return [f"--user={os.getuid()}:{os.getgid()}"]
 
 
-class Apptainer(Box):
+class Apptainer(Container):
     """Its containers are the user's own processes: what ends those ends them."""
 
     def start(self, name: str, words: list[str], workdir: str, tty: bool) -> list[str]:
@@ -308,7 +310,7 @@ class Apptainer(Box):
     _enter_words = _image_words
 
 
-class Enroot(Box):
+class Enroot(Container):
     """An image becomes a folder of the user's, in which commands run."""
 
     def fetch(self) -> list[str] | None:
@@ -342,7 +344,12 @@ class Enroot(Box):
         return [[self.program, "remove", "--force", f"{self._name}-0"]]
 
 
-_CLASSES = {"podman": Podman, "docker": Docker, "apptainer": Apptainer, "enroot": Enroot}
+_CLASSES: dict[str, Callable[..., Container]] = {
+    "podman": Podman,
+    "docker": Docker,
+    "apptainer": Apptainer,
+    "enroot": Enroot,
+}
 
 
 def _popen(
@@ -369,16 +376,16 @@ def run_to_end(words: list[str], env: dict[str, str]) -> None:
             process.wait()
 
 
-def why_not(image: str, said: str) -> NoBox:
+def why_not(image: str, said: str) -> NoContainer:
     """From what a runtime printed when it could not get an image."""
     low = said.lower()
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     detail = f"{image}: {(lines or ['failed without a message'])[-1]}"[:400]
     if any(words in low for words in ("denied", "unauthorized", "authentication required")):
-        return NoBox("image_denied", detail)
+        return NoContainer("image_denied", detail)
     if any(words in low for words in ("manifest unknown", "not found", "name unknown")):
-        return NoBox("image_not_found", detail)
-    return NoBox("image_failed", detail)
+        return NoContainer("image_not_found", detail)
+    return NoContainer("image_failed", detail)
 
 
 def _is_clients(name: str) -> bool:
@@ -407,7 +414,7 @@ def _runtime_folder() -> str:
     with contextlib.suppress(FileExistsError):
         os.mkdir(path, 0o700)
     if not _is_own(path):
-        raise NoBox("image_failed", f"{path} belongs to somebody else")
+        raise NoContainer("image_failed", f"{path} belongs to somebody else")
     return path
 
 

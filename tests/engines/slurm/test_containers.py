@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from danlu.engines.slurm.node import boxes
+from danlu.engines.slurm.node import containers
 
 IMAGE = "docker.io/library/busybox:1"
 ENV = {"LR": "0.1", "KEY": "hidden", "HOME": "/userhome", "LD_PRELOAD": "/lib/x.so"}
@@ -49,19 +49,19 @@ def program(tmp_path: Path) -> str:
 
 def started(
     kind: str, program: str, run_as: str = "argv", **more: Any
-) -> tuple[list[str], dict[str, str], boxes.Box]:
+) -> tuple[list[str], dict[str, str], containers.Container]:
     task = task_of(kind, program, **more)
-    box = boxes.make(task, "danlu-a-0", [])
-    box.main = True
-    argv, env = box.command(["python", "t.py"], run_as, ENV, task["workdir"], False)
-    box.main = False
-    return argv, env, box
+    container = containers.make(task, "danlu-a-0", [])
+    container.main = True
+    argv, env = container.command(["python", "t.py"], run_as, ENV, task["workdir"], False)
+    container.main = False
+    return argv, env, container
 
 
-@pytest.mark.parametrize("kind", boxes.KINDS)
+@pytest.mark.parametrize("kind", containers.KINDS)
 def test_secrets_are_in_no_command_line_and_reach_the_task(kind: str, program: str) -> None:
-    argv, env, box = started(kind, program)
-    again, other = box.command(["sh"], "argv", ENV, "/", True)
+    argv, env, container = started(kind, program)
+    again, other = container.command(["sh"], "argv", ENV, "/", True)
     for words, variables in ((argv, env), (again, other)):
         assert not any("hidden" in word for word in words)
         assert "hidden" in variables.values()
@@ -72,7 +72,7 @@ def test_secrets_are_in_no_command_line_and_reach_the_task(kind: str, program: s
 
 @pytest.mark.parametrize("kind", ["podman", "docker"])
 def test_podman_and_docker_give_what_was_asked_for_and_no_more(kind: str, program: str) -> None:
-    argv, env, box = started(kind, program)
+    argv, env, container = started(kind, program)
     text = " ".join(argv)
     assert argv[:2] == [program, "run"]
     assert argv[-3:] == [IMAGE, "python", "t.py"]
@@ -86,7 +86,7 @@ def test_podman_and_docker_give_what_was_asked_for_and_no_more(kind: str, progra
     assert "--env LR" in text
     assert env["LR"] == "0.1"
     assert "--env HOME=/userhome" in text
-    inside, _ = box.command(["id"], "argv", ENV, "/tmp", True)
+    inside, _ = container.command(["id"], "argv", ENV, "/tmp", True)
     assert inside[:2] == [program, "exec"]
     assert "--tty" in inside
     assert inside[-2:] == ["danlu-a-0-0", "id"]
@@ -96,12 +96,12 @@ def test_podman_and_docker_give_what_was_asked_for_and_no_more(kind: str, progra
 
 
 def test_a_container_for_each_process_and_all_are_removed(program: str) -> None:
-    box = boxes.make(task_of("docker", program), "danlu-a-0", [])
-    box.main = True
-    names = [box.command(["true"], "argv", {}, "/", False)[0][4] for _ in range(2)]
+    container = containers.make(task_of("docker", program), "danlu-a-0", [])
+    container.main = True
+    names = [container.command(["true"], "argv", {}, "/", False)[0][4] for _ in range(2)]
     assert names == ["danlu-a-0-0", "danlu-a-0-1"]
-    assert box.removals()[0][-2:] == names
-    assert box.last_will(2)["commands"] == box.removals()
+    assert container.removals()[0][-2:] == names
+    assert container.cleanup(2)["commands"] == container.removals()
 
 
 def test_apptainer_runs_as_its_user_with_the_home_at_its_place(program: str) -> None:
@@ -115,15 +115,15 @@ def test_apptainer_runs_as_its_user_with_the_home_at_its_place(program: str) -> 
 
 
 def test_enroot_makes_a_folder_of_the_image_and_removes_it(program: str) -> None:
-    box = boxes.make(task_of("enroot", program), "danlu-a-0", [])
-    fetch = box.fetch()
+    container = containers.make(task_of("enroot", program), "danlu-a-0", [])
+    fetch = container.fetch()
     assert fetch is not None
     assert "docker.io#library/busybox:1" in fetch
     argv, _, _ = started("enroot", program)
     at = argv.index("danlu-a-0-0")
     assert argv[at + 1 :][-3:] == ["/userhome/job", "python", "t.py"]
     assert "/data:/gdata:none:x-create=dir,bind,ro" in argv
-    assert box.removals() == [[program, "remove", "--force", "danlu-a-0-0"]]
+    assert container.removals() == [[program, "remove", "--force", "danlu-a-0-0"]]
 
 
 def test_a_shell_command_uses_the_images_own_shell(program: str) -> None:
@@ -134,11 +134,11 @@ def test_a_shell_command_uses_the_images_own_shell(program: str) -> None:
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(boxes.NoBox, match="no /no/such/podman"):
-        boxes.find("podman", "/no/such/podman")
-    monkeypatch.setattr(boxes, "_which", lambda name: "")
-    with pytest.raises(boxes.NoBox, match="none of apptainer, podman, enroot, docker"):
-        boxes.find("auto")
+    with pytest.raises(containers.NoContainer, match="no /no/such/podman"):
+        containers.find("podman", "/no/such/podman")
+    monkeypatch.setattr(containers, "_which", lambda name: "")
+    with pytest.raises(containers.NoContainer, match="none of apptainer, podman, enroot, docker"):
+        containers.find("auto")
 
 
 @pytest.mark.parametrize(
@@ -151,4 +151,4 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_why_an_image_cannot_be_had(said: str, hint: str) -> None:
-    assert boxes.why_not(IMAGE, said).hint == hint
+    assert containers.why_not(IMAGE, said).hint == hint
