@@ -52,6 +52,12 @@ def test_the_command_line_takes_the_name(fiona: Client, door: SshServer) -> None
     config = door.cli("ssh-config", env=env).stdout.decode()
     assert "Host cli.danlu\n" in config
     assert "User fiona+cli\n" in config
+    key = fiona.call("GET", "/server")["ssh_host_key"]
+    assert config.startswith(f"# The server's host key (ED25519): {key}\n")
+    shown = door.cli("env", "show", "cli", env=env).stdout.decode()
+    assert f"  ssh -p {door.ssh_port} fiona+cli@127.0.0.1\n" in shown
+    assert "SSH host key" in shown
+    assert key in shown
 
 
 def test_those_it_is_shared_with_come_in_and_have_to_go_at_once(

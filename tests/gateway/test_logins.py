@@ -73,6 +73,27 @@ def test_files_come_and_go_without_a_job(ivan: Client, tmp_path: Path) -> None:
     assert (home / "synced" / "file").read_bytes() == data
 
 
+def test_nobody_elses_folder_is_reached_by_sftp_or_scp(ivan: Client, tmp_path: Path) -> None:
+    """By a link in one's own folder, by climbing, by the path on the machine; in and out."""
+    kate = Home(ivan.server.person(f"kate{os.urandom(3).hex()}"))
+    ivan.said("true")
+    kate.said("echo secret of kate > diary")
+    data = ivan.server.data
+    hers = data / "home" / kate.name
+    (data / "home" / ivan.name / "way").symlink_to(hers)
+    (data / "home" / ivan.name / "up").symlink_to(f"../{kate.name}")
+    (tmp_path / "planted").write_text("planted")
+    ways = ("way", "up", f"../{kate.name}", str(hers), f"/mnt/user/{kate.name}")
+    for protocol in ("-s", "-O"):
+        for way in ways:
+            got = ivan.copy(protocol, f":{way}/diary", tmp_path / "got")
+            assert got.returncode != 0 and not (tmp_path / "got").exists(), (protocol, way)
+            put = ivan.copy(protocol, tmp_path / "planted", f":{way}/planted")
+            assert put.returncode != 0, (protocol, way)
+    assert sorted(each.name for each in hers.iterdir() if each.name[0] != ".") == ["diary"]
+    assert kate.said("cat diary") == b"secret of kate\n"
+
+
 def test_it_is_there_when_the_cluster_is_full_and_takes_nothing_from_it(ivan: Home) -> None:
     other = ivan.server.person(f"judy{os.urandom(3).hex()}")
     other.run(gpus=1, cpus=2, memory="4G")
@@ -82,6 +103,9 @@ def test_it_is_there_when_the_cluster_is_full_and_takes_nothing_from_it(ivan: Ho
     assert other.call("GET", f"/jobs/{job['id']}")["state"] == "queued"
     totals = other.call("GET", "/cluster")
     assert totals["gpus"]["used"] == 1, totals
+    why = str(other.call("GET", f"/jobs/{job['id']}/why"))
+    assert f"{other.name}/" in why, why
+    assert ivan.name not in why, "who is connected is nobody else's business"
     other.call("POST", f"/jobs/{other.job}/stop", {"now": True})
     # Nothing is kept for it, so what waits has room while it runs.
     eventually(lambda: other.call("GET", f"/jobs/{job['id']}")["state"] == "succeeded")

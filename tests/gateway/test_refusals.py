@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import time
 
 import pytest
 
-from tests.gateway.client import PASSWORD, Client, SshServer, eventually, make_key
+from tests.gateway.client import PASSWORD, Client, SshServer, eventually, finished, make_key
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +88,36 @@ def test_guessing_is_slowed_down_and_written_down(bob: Client, door: SshServer) 
     assert dave.said("echo in") == b"in\n", "a key is no guess"
 
 
+def failures_of(door: SshServer, name: str) -> int:
+    lines = door.get("/audit?act=login.failed")["lines"]
+    return sum(line["thing"] == name for line in lines)
+
+
+def test_a_program_that_can_ask_nobody_guesses_nothing(door: SshServer) -> None:
+    """`ssh` in a script, without a key: it sends an empty password for each of its prompts."""
+    grace = door.person("grace")
+    words = grace.words("-o", "PubkeyAuthentication=no", "--", "echo in", typed=True)
+    unasked = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "SSH_ASKPASS")}
+    for _ in range(3):
+        answer = finished(words, env=unasked, start_new_session=True)
+        assert b"Permission denied" in answer.stderr, answer
+    assert failures_of(door, "grace") == 0
+
+
+def test_the_same_password_again_is_one_guess(door: SshServer) -> None:
+    heidi = door.person("heidi")
+    ask = door.folder / "ask-heidi"
+    env = {**os.environ, "SSH_ASKPASS": str(ask), "SSH_ASKPASS_REQUIRE": "force"}
+    words = heidi.words("-o", "PubkeyAuthentication=no", "--", "echo in", typed=True)
+    ask.write_text("#!/bin/sh\necho mistyped\n")
+    ask.chmod(0o755)
+    assert finished(words, env=env).returncode == 255
+    assert failures_of(door, "heidi") == 1
+    ask.write_text("#!/bin/sh\nmktemp -u XXXXXXXXXXXX\n")  # another one each time
+    assert finished([*words[:1], "-o", "NumberOfPasswordPrompts=2", *words[1:]], env=env).returncode
+    assert failures_of(door, "heidi") == 5, "two of each kind"
+
+
 def test_who_is_disabled_has_to_go_at_once(door: SshServer) -> None:
     erin = door.person("erin")
     job = erin.run()
@@ -135,6 +166,14 @@ def _first(link: socket.socket) -> bytes:
 
 def test_the_port_is_told_to_members(bob: Client, door: SshServer) -> None:
     assert bob.call("GET", "/server")["ssh_port"] == door.ssh_port
+
+
+def test_the_fingerprint_is_told_to_members(bob: Client, door: SshServer) -> None:
+    scanned = finished(["ssh-keyscan", "-t", "ed25519", "-p", str(door.ssh_port), "127.0.0.1"])
+    shown = finished(["ssh-keygen", "-l", "-f", "-"], input=scanned.stdout).stdout.decode()
+    told = bob.call("GET", "/server")["ssh_host_key"]
+    assert told.startswith("SHA256:")
+    assert shown.split()[1] == told, shown
 
 
 def test_passwords_of_nobody_are_refused_alike(bob: Client) -> None:

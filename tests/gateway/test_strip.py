@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.gateway.client import Client, eventually
+from tests.gateway.sites import alice, bob, site_with_tools
 from tests.gateway.web import Answer, Door, WebServer, entered
-from tests.support.tools import give, tools_venv
+
+__all__ = ["alice", "bob", "site_with_tools"]
 
 STRIP = "/.danlu/strip"
+SAVE = "/.danlu/save"
 HOUR = 3600.0
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
-    server = WebServer(tmp_path_factory.mktemp("strip") / "data")
-    give(server.data, tools_venv())
-    server.start()
-    yield server
-    server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def alice(site: WebServer) -> Client:
-    return site.person("alice")
-
-
-@pytest.fixture(scope="module")
-def bob(site: WebServer) -> Client:
-    return site.person("bob")
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +83,12 @@ def test_it_speaks_the_language_of_the_platforms_page(alice: Client, dev: str) -
 
 
 def test_it_leads_to_the_platforms_page(site: WebServer, alice: Client, dev: str) -> None:
-    assert at(alice, dev).ask(STRIP).told["page"] == f"{site.url}/environments/alice~dev"
+    door = at(alice, dev)
+    assert door.ask(STRIP).told["page"] == f"{site.url}/environments/alice~dev"
+    answer = door.ask(SAVE)
+    assert answer.status == 303
+    assert answer.field("location") == f"{site.url}/environments/alice~dev?save"
+    assert door.ask(SAVE, method="POST", body="{}").status == 404
 
 
 def test_who_it_is_shared_with_sees_it_and_changes_nothing(
@@ -135,6 +123,7 @@ def test_nobody_else_gets_in(site: WebServer, alice: Client, bob: Client, dev: s
         for token in ("", f"Bearer {alice.token}"):
             fields = {"Cookie": cookie, "Authorization": token}
             assert door.ask(STRIP, fields).status == 401, why
+            assert door.ask(SAVE, fields).status == 401, why
             assert act(door, "stop", **fields).status == 401, why
     assert state(alice, dev) == "running"
     assert ends_at(alice, dev) == before
@@ -172,7 +161,8 @@ def test_a_request_that_is_none_is_refused(alice: Client, dev: str) -> None:
 
 def test_an_ordinary_job_has_none(site: WebServer, bob: Client) -> None:
     ref, port = site.program(bob)
-    assert entered(bob, ref, {"port": port}).ask(STRIP).status == 404
+    door = entered(bob, ref, {"port": port})
+    assert [door.ask(path).status for path in (STRIP, SAVE)] == [404, 404]
 
 
 def test_the_task_itself_may_do_nothing_there(site: WebServer, alice: Client, dev: str) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import urllib.error
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,49 +12,16 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.gateway.client import Client, eventually
+from tests.gateway.sites import alice, bob, site_with_tools
 from tests.gateway.web import Door, WebServer
-from tests.support.tools import give, tools_venv
+from tests.support.events import for_everybody
 
-EVENTS = """
-import sys
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
-writer = EventFileWriter(sys.argv[1])
-for step in range(5):
-    value = Summary.Value(tag="loss", simple_value=1 / (step + 1))
-    writer.add_event(Event(step=step, wall_time=step, summary=Summary(value=[value])))
-writer.close()
-"""
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
-    server = WebServer(tmp_path_factory.mktemp("curves") / "data")
-    give(server.data, tools_venv())
-    server.start()
-    yield server
-    server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def alice(site: WebServer) -> Client:
-    return site.person("alice")
-
-
-@pytest.fixture(scope="module")
-def bob(site: WebServer) -> Client:
-    return site.person("bob")
+__all__ = ["alice", "bob", "site_with_tools"]
 
 
 @pytest.fixture(scope="module")
 def events(site: WebServer) -> Path:
-    """Event files that every task can read."""
-    folder = site.data.parent / "events"
-    subprocess.run([tools_venv() / "bin/python", "-c", EVENTS, folder], check=True)
-    for path in (folder, *folder.iterdir()):
-        path.chmod(0o755)
-    return folder
+    return for_everybody(site.data.parent / "events")
 
 
 def trained(person: Client, events: Path, command: str = "", **job: Any) -> dict[str, Any]:

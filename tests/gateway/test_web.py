@@ -6,16 +6,18 @@ import hashlib
 import http.client
 import socket
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from websockets.sync.client import connect
 
 from tests.gateway.client import Client, eventually
+from tests.gateway.sites import alice, site
 from tests.gateway.web import Door, WebServer, entered, opened, rest_of
 from tests.support.folders import open_python
 from tests.support.server import free_port
+
+__all__ = ["alice", "site"]
 
 LARGE = 30_000_000
 ASGI = """
@@ -38,18 +40,6 @@ async def app(scope, receive, send):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body"})
 """
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
-    server = WebServer(tmp_path_factory.mktemp("web") / "data").start()
-    yield server
-    server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def alice(site: WebServer) -> Client:
-    return site.person("alice")
 
 
 @pytest.fixture(scope="module")

@@ -12,24 +12,10 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from tests.gateway.client import Client, eventually
+from tests.gateway.sites import alice, program, site
 from tests.gateway.web import Door, WebServer, entered, opened
 
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
-    server = WebServer(tmp_path_factory.mktemp("doors") / "data").start()
-    yield server
-    server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def alice(site: WebServer) -> Client:
-    return site.person("alice")
-
-
-@pytest.fixture(scope="module")
-def program(site: WebServer, alice: Client) -> tuple[str, int]:
-    return site.program(alice)
+__all__ = ["alice", "program", "site"]
 
 
 def refused(call: Any) -> int:

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.client import Client
+from tests.gateway.sites import alice, program
 from tests.gateway.web import Door, WebServer, entered, opened
 from tests.support.certificates import make_certificate
+
+__all__ = ["alice", "program"]
 
 NAME = "gpu.lab.example"
 
@@ -23,16 +26,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
     server = WebServer(tmp_path_factory.mktemp("tls") / "data", hosts).start()
     yield server
     server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def alice(site: WebServer) -> Client:
-    return site.person("alice")
-
-
-@pytest.fixture(scope="module")
-def program(site: WebServer, alice: Client) -> tuple[str, int]:
-    return site.program(alice)
 
 
 def test_the_same_port_speaks_tls(alice: Client, program: tuple[str, int]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,8 +12,11 @@ from danlu.gateway.web.heads import LARGEST, read_response
 from danlu.gateway.web.upstream import Tools, Way
 from danlu.wire import Rejected
 from tests.gateway.client import Client, eventually
+from tests.gateway.sites import site
 from tests.gateway.web import WebServer, entered
 from tests.support.folders import open_python
+
+__all__ = ["site"]
 
 SUPERVISOR = """
 import asyncio, json, os, subprocess, sys
@@ -70,13 +72,6 @@ class Environment:
     @property
     def log(self) -> str:
         return self.server.bytes_of(f"/jobs/alice~{self.alice.job}/logs").decode()
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
-    server = WebServer(tmp_path_factory.mktemp("tools") / "data").start()
-    yield server
-    server.cleanup()
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from tests.engines import conftest
 from tests.engines.harness import JOB, EngineHarness
 from tests.engines.local_harness import LocalHarness
 from tests.inside.client import Lab, ask, bridge
+from tests.support.events import WRITE
 from tests.support.tools import give, tools_venv
 
 ENVIRONMENT = Command(RunAs.TOOL, ("environment",))
@@ -67,6 +68,37 @@ async def test_lab_runs_a_cell_under_the_machines_own_python(
         assert status["tools"]["lab"]["state"] == "ready"
         assert status["kernels"]["idle"] + status["kernels"]["busy"] == 1
         assert status["kernels"]["last"] > 1e9
+
+
+FORKING = """
+import multiprocessing, time
+child = multiprocessing.get_context("fork").Process(target=print, args=("from a child",))
+child.start()
+child.join()
+time.sleep(1)  # until it has come through
+"""
+# Which of its process's sockets listen, on whatever network.
+LISTENING = """
+import os
+links = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+own = {os.readlink(link)[8:-1] for link in links if os.path.exists(link)}
+lines = [line.split() for kind in ("tcp", "tcp6") for line in open(f"/proc/net/{kind}")]
+print([words[1] for words in lines if words[9] in own and words[3] == "0A"])
+"""
+
+
+async def test_a_kernel_listens_on_no_port_and_shows_what_its_children_print(
+    harness: EngineHarness, tmp_path: Path
+) -> None:
+    """ipykernel hears of them on a port, which every user of the machine can reach."""
+    task = await begun(harness)
+    socket = (await ask(harness.engine, task, start="lab"))["socket"]
+    async with bridge(harness.engine, task, socket, tmp_path) as here:
+        lab = Lab(here)
+        name = (await lab.kernels())["default"]
+        assert await lab.run(name, LISTENING) == "[]\n"
+        while await lab.run(name, FORKING) != "from a child\n":
+            pass  # the machine may be too busy for that second
 
 
 async def test_a_kernel_that_computes_is_known_to_be_busy(
@@ -171,23 +203,10 @@ async def test_the_tools_cannot_be_changed_by_a_task(harness: EngineHarness) -> 
         assert b"Read-only" in await harness.output(task.attempt_id)
 
 
-EVENTS = """
-import sys
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
-writer = EventFileWriter(sys.argv[1])
-for step in range(5):
-    value = Summary.Value(tag="loss", simple_value=1 / (step + 1))
-    writer.add_event(Event(step=step, wall_time=step, summary=Summary(value=[value])))
-writer.close()
-"""
-
-
 async def test_tensorboard_shows_a_curve(harness: EngineHarness, tmp_path: Path) -> None:
     logs = harness.outside / "home" / "logs"
     for name in ("a", "b"):
-        await run(tools_venv() / "bin/python", "-c", EVENTS, logs / name)
+        await run(tools_venv() / "bin/python", "-c", WRITE, logs / name)
     home = harness.engine.abilities.namespaces  # type: ignore[attr-defined]
     base = "/userhome/logs" if home else str(logs)
     task = await begun(harness, Command(RunAs.TOOL, ("tensorboard", f"{base}/a", f"{base}/b")))
@@ -201,5 +220,5 @@ async def test_tensorboard_shows_a_curve(harness: EngineHarness, tmp_path: Path)
         while set(json.loads(json.dumps(await runs()))) != {"a", "b"}:
             pass
         found = await http.get("/data/plugin/scalars/scalars?run=a&tag=loss")
-        assert [point[1] for point in found.json()] == [0, 1, 2, 3, 4]
+        assert [point[1] for point in found.json()] == list(range(20))
     assert "no such tool" in (await ask(harness.engine, task, start="lab"))["error"]["en"]

@@ -25,11 +25,22 @@ class Flow:
 
     async def _feed(self, duplex: Duplex) -> None:
         """Passes on what the client sends, until it sends no more."""
-        while (data := await self._waiting.get()) is not None:
+        while (piece := await self._waiting.get()) is not None:
+            pieces: list[bytes] = [piece]
+            ended = False
+            while not self._waiting.empty() and not ended:
+                following = self._waiting.get_nowait()
+                if following is None:
+                    ended = True
+                else:
+                    pieces.append(following)
+            data = b"".join(pieces) if len(pieces) > 1 else piece
             await duplex.send(data)
             self._size -= len(data)
             if self._size < _AHEAD // 2:
                 self._chan.resume_reading()
+            if ended:
+                break
         await duplex.send_eof()
 
     def data_received(self, data: bytes, datatype: object = None) -> None:

@@ -9,8 +9,7 @@ import socket
 import time
 from pathlib import Path
 
-import asyncssh
-
+from danlu.gateway import host_key
 from danlu.gateway.link import Link
 from danlu.gateway.ssh import Connection, Reaches, serve
 from danlu.gateway.web.settings import WebSettings
@@ -18,24 +17,9 @@ from danlu.gateway.web.web import Web
 
 LOCK = "lock"
 SOCKET = "server.sock"
-HOST_KEY = "host_ed25519"
 IDLE_SECONDS = 600.0
 _ORPHAN_SECONDS = 60.0
 _LOOK = 1.0
-
-
-def host_keys(folder: Path) -> list[str]:
-    """Made once, so that clients see the same host after a restart."""
-    path = folder / HOST_KEY
-    if not path.exists():
-        key = asyncssh.generate_private_key("ssh-ed25519")
-        draft = folder / f"{HOST_KEY}.{os.getpid()}"
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(fd, "wb") as file:
-            file.write(key.export_private_key())
-            os.fsync(fd)
-        os.rename(draft, path)
-    return [str(path)]
 
 
 async def run(
@@ -58,7 +42,7 @@ async def run(
     draining = asyncio.Event()
     acceptor = None
     if listener is not None:
-        acceptor = await serve(listener, host_keys(folder), link, reaches, living)
+        acceptor = await serve(listener, [str(host_key.made(folder))], link, reaches, living)
     web = None if settings is None else Web(folder, settings, link, reaches)
     if web is not None:
         await web.start()

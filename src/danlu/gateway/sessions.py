@@ -71,6 +71,7 @@ class TaskSession(Flow, asyncssh.SSHServerSession[bytes]):
         except Refused as no:
             self._end(f"danlu: {no}\r\n")
             return
+        feeding: asyncio.Task[None] | None = None
         try:
             run = Run(
                 (self._text or "",),
@@ -83,7 +84,6 @@ class TaskSession(Flow, asyncssh.SSHServerSession[bytes]):
             self._duplex = await reach.exec(task, run)
             feeding = self._door.spawn(self._feed(self._duplex))
             await self._carry(self._duplex)
-            feeding.cancel()
             code = await self._duplex.exit_code()
             number = self._duplex.exit_signal
             if number is not None and number in _NAMED:
@@ -93,6 +93,8 @@ class TaskSession(Flow, asyncssh.SSHServerSession[bytes]):
         except Refused as no:
             self._end(f"danlu: {no}\r\n")
         finally:
+            if feeding is not None:
+                feeding.cancel()
             if agent is not None:
                 await agent.close()
             if self._duplex is not None:

@@ -7,6 +7,7 @@ made by its keeper. The image needs nothing for it.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import asyncssh
 
 from danlu.engines.api import Endpoint, Reach, Refused, TaskRef
+from danlu.gateway import packets
 from danlu.gateway.link import Link, Session
 from danlu.gateway.sessions import TaskSession
 from danlu.gateway.tunnels import Tunnel, TunnelListener
@@ -38,6 +40,7 @@ _MOST_KEYS = 20  # that one client may show
 _MOST_CHANNELS = 200  # of one client at a time
 _PARTING_SECONDS = 5.0  # to read why one may not come in
 _WINDOW = 1 << 21
+_LARGEST_PACKET = 128 * 1024
 _CUT_OFF = Text("You may no longer enter this task", "访问权限已被收回")
 
 
@@ -51,6 +54,7 @@ class Connection(asyncssh.SSHServer):
         self.signed_in: Session | None = None
         self._fingerprint = ""
         self._keys_shown = 0
+        self._wrong: set[tuple[str, bytes]] = set()  # names, and digests of passwords
         self._channels = self._listeners = 0
         self._lost = False
         self._name = self._job = ""
@@ -89,9 +93,16 @@ class Connection(asyncssh.SSHServer):
         return True
 
     async def validate_password(self, username: str, password: str) -> bool:
+        """Clients that can ask nobody send an empty one, or the same one for each method and
+        prompt: that is one attempt, or none, and not six guesses."""
+        shown = (self._name, hashlib.sha256(password.encode("utf-8", "replace")).digest())
+        if not password or shown in self._wrong:
+            return False
         try:
             await self._sign_in(password=password)
         except Rejected as no:
+            if no.code == "wrong_password":
+                self._wrong.add(shown)
             if not self._lost:
                 self._conn.send_auth_banner(_sentence(no.text))
             return False
@@ -169,7 +180,7 @@ class Connection(asyncssh.SSHServer):
 
     def session_requested(self) -> Any:
         self._take_channel()
-        channel = self._conn.create_server_channel(encoding=None, window=_WINDOW)
+        channel = self._conn.create_server_channel(None, "", _WINDOW, _LARGEST_PACKET)
         session = TaskSession(self, self._conn)
         self.sessions.add(session)
         return channel, session
@@ -238,9 +249,9 @@ async def serve(
 
     link.on_cut = cut
     asyncssh.set_log_level(logging.ERROR)  # what clients do wrong is their own affair
-    return await asyncssh.create_server(
+    return await packets.listen(
+        listener,
         lambda: Connection(link, reaches, living),
-        sock=listener,
         server_host_keys=keys,
         encryption_algs=CIPHERS,
         compression_algs=["none"],

@@ -6,13 +6,12 @@ import contextlib
 import os
 import sys
 
+from danlu.inside import strip
 from danlu.inside.program import Program
 from danlu.inside.words import Trouble
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _RUN_PY = os.path.join(_HERE, "run.py")
-_STRIP = os.path.join(_HERE, "strip")
-"""Extensions that show how long the environment still runs. They ask the gateway."""
 _SOCKET_MODE = "0600"
 # Set by images that start Jupyter themselves, on a port.
 _NOT_FOR_LAB = ("JUPYTER_PORT", "JUPYTER_PORT_RETRIES", "JUPYTER_TOKEN", "JUPYTER_IP")
@@ -38,6 +37,8 @@ def lab(place: Place) -> Program:
     env = {name: value for name, value in place.env.items() if name not in _NOT_FOR_LAB}
     # The home is shared by all environments, and this is not.
     env["JUPYTER_RUNTIME_DIR"] = f"{place.run}/jupyter"
+    extensions = f"{place.run}/lab-extensions"
+    strip.put("lab", f"{extensions}/danlu-strip", "static/strip.js")
     words = [
         *_ours("lab"),
         f"--ServerApp.sock={socket}",
@@ -54,7 +55,7 @@ def lab(place: Place) -> Program:
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.news_url=None",
         "--LabApp.extension_manager=readonly",
-        f"--LabApp.extra_labextensions_path={_STRIP}/lab",
+        f"--LabApp.extra_labextensions_path={extensions}",
         "--Application.log_level=ERROR",
     ]
     return Program("lab", words, env, socket, "/api")
@@ -86,11 +87,10 @@ def _extensions(place: Place, own: str) -> str:
     """A folder with VS Code's own and the strip: its own cannot be written to."""
     folder = f"{place.run}/code-extensions"
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    wanted = {name: f"{own}/{name}" for name in os.listdir(own)}
-    wanted["danlu-strip"] = f"{_STRIP}/code"
-    for name, target in wanted.items():
+    for name in os.listdir(own):
         with contextlib.suppress(FileExistsError):
-            os.symlink(target, f"{folder}/{name}")
+            os.symlink(f"{own}/{name}", f"{folder}/{name}")
+    strip.put("code", f"{folder}/danlu-strip", "strip.js")
     return folder
 
 

@@ -129,7 +129,7 @@ def _others(python: Python, name: str) -> dict[str, Any]:
 def _tools_own(tools: str) -> Any:
     """If the task has no Python at all."""
     return KernelSpec(
-        argv=[f"{tools}/bin/python", "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        argv=[f"{tools}/bin/python", _LAUNCH, "", "-f", "{connection_file}"],
         display_name="Python (Danlu)",
         language="python",
         resource_dir="",

@@ -269,8 +269,12 @@ class Connection(asyncio.StreamReaderProtocol):
         return request.stays
 
     async def _own(self, request: Request, door: Door, client: Client) -> bool:
-        if policy.path_of(request) != policy.ENTER or request.method != "GET" or request.size:
+        path = policy.path_of(request)
+        if path not in (policy.ENTER, policy.SAVE) or request.method != "GET" or request.size:
             return await self._say(Page(404, pages.NO_DOOR), request, client)
+        if path == policy.SAVE:
+            await client.send(await strip.to_save(self._web, request, door, client))
+            return request.stays
         encrypted = client.encrypted
         found = await self._web.link.ask(
             "door-enter",

@@ -13,6 +13,7 @@ from danlu.spec.text import Text
 OWN = "/.danlu/"
 ENTER = "/.danlu/enter"
 STRIP = "/.danlu/strip"
+SAVE = "/.danlu/save"
 _ELSEWHERE = (b"cross-site", b"same-site")
 _LONGEST_TICKET = 200
 

@@ -2,6 +2,7 @@
 
     GET  /.danlu/strip                     time left, and what this person may do
     POST /.danlu/strip  {"act": "extend"}  or "stop"
+    GET  /.danlu/save                      leads to the platform's page, where it can be saved
 
 Who asks is known by the door's cookie, never by one of the platform. A page of another origin can
 send neither the header nor the Origin that an act needs. The answer does not count as use.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from danlu.gateway.web import pages, policy
 from danlu.gateway.web.cookies import LANGUAGE, cookie_name, values_of
@@ -38,10 +40,31 @@ async def answered(web: Web, request: Request, door: Door, client: Client) -> by
     """A whole answer. Raises Rejected or BadMessage."""
     act = await _act(request, client)
     found = await _found(web, request, door, client, act)
-    link = web.settings.link(policy.host_of(request))
-    page = f"{link}environments/{found['owner']}~{found['name']}" if link else ""
+    page = _page(web, request, found)
     body = {**found, "saves": found["saves"] and bool(page), "page": page}
     return rendered(200, {**body, "language": language_of(request)}, request)
+
+
+async def to_save(web: Web, request: Request, door: Door, client: Client) -> bytes:
+    """Leads to the platform's page. By way of here, because VS Code takes addresses of localhost,
+    as the platform's may be, for programs in the task. Raises Rejected.
+    """
+    page = _page(web, request, await _found(web, request, door, client, ""))
+    if not page:
+        raise Rejected(pages.NO_DOOR, "not_found")
+    fields: Fields = [
+        (b"location", f"{page}?save".encode("latin-1")),
+        (b"cache-control", b"no-store"),
+        (b"referrer-policy", b"no-referrer"),
+        (b"content-length", b"0"),
+    ]
+    return pages.answer(303, fields, request.stays)
+
+
+def _page(web: Web, request: Request, found: Values) -> str:
+    """Empty: its address is not known here."""
+    link = web.settings.link(policy.host_of(request))
+    return f"{link}environments/{quote(found['owner'])}~{quote(found['name'])}" if link else ""
 
 
 def refused(no: Rejected, status: int, request: Request) -> bytes:
