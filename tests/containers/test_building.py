@@ -31,6 +31,9 @@ def server(
     server.cleanup()
 
 
+CONDA = """#!/bin/sh
+[ "$1" = install ] && { echo "$@"; echo "$MAMBA_ROOT_PREFIX"; } > /bin/from-conda; true
+"""
 PYTHON = """#!/bin/sh
 { id -u; grep -E 'Cap(Prm|Eff|Bnd)|NoNewPrivs' /proc/self/status; ls -d /userhome /gdata; } 2>&1 |
 tee /bin/built; echo "$@" >> /bin/built; mknod /bin/device c 1 1; true
@@ -38,12 +41,13 @@ tee /bin/built; echo "$@" >> /bin/built; mknod /bin/device c 1 1; true
 
 
 def base_image() -> bytes:
-    """With a Python that writes down what it may."""
+    """With a Python that writes down what it may, and a micromamba what it was asked for."""
     out = io.BytesIO(busybox_image())
     with tarfile.open(fileobj=out, mode="a") as tar:
-        entry = tarfile.TarInfo("bin/python3")
-        entry.size, entry.mode = len(PYTHON), 0o755
-        tar.addfile(entry, io.BytesIO(PYTHON.encode()))
+        for name, text in (("bin/python3", PYTHON), ("bin/micromamba", CONDA)):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(text), 0o755
+            tar.addfile(entry, io.BytesIO(text.encode()))
     return out.getvalue()
 
 
@@ -61,7 +65,8 @@ def test_a_build_is_root_in_its_container_alone_and_may_nothing_else(
 ) -> None:
     daemon.import_image("danlu-base:1", base_image())
     done = server.cli(
-        *("image", "build", "built:1", "--base", "danlu-base:1", "--pip", "numpy==2.1.0", "--json")
+        *("image", "build", "built:1", "--base", "danlu-base:1", "--pip", "numpy==2.1.0"),
+        *("--conda", "zlib", "--json"),
     )
     made = json.loads(done.stdout)
     assert ended(server, made["job"])["state"] == "succeeded", server.cli("logs", made["job"])
@@ -75,15 +80,22 @@ def test_a_build_is_root_in_its_container_alone_and_may_nothing_else(
     assert rights["NoNewPrivs"] == "1"
     assert look.count("No such file") == 2, "no volume of anybody's"
     assert "numpy==2.1.0" in lines[-1]
+    conda = server.cli("run", "--image", image["name"], "--", "cat", "/bin/from-conda")
+    assert conda.stdout.decode().splitlines() == [
+        "install -y -n base -c conda-forge zlib",
+        "/opt/conda",
+    ]
     device = server.cli("run", "--image", image["name"], "--", "ls", "/bin/device")
     assert device.returncode != 0
     daemon.drop_image("danlu-base:1")
 
 
 def test_a_build_that_fails_leaves_nothing(server: DanluServer) -> None:
-    made = server.post("/images/build", {"name": "failed:1", "base": BUSYBOX, "pip": ["numpy"]})
-    assert ended(server, made["job"])["state"] == "failed"
-    assert b"python3" in server.cli("logs", made["job"]).stdout
+    for kind, lacking in (("pip", "no python3"), ("conda", "neither conda"), ("apt", "no apt-get")):
+        made = server.post("/images/build", {"name": "failed:1", "base": BUSYBOX, kind: ["numpy"]})
+        assert ended(server, made["job"])["state"] == "failed"
+        log = server.cli("logs", made["job"]).stdout.decode()
+        assert f"The base image has {lacking}" in log and "基础镜像" in log
     assert server.cli("image", "show", "failed:1").returncode != 0
     for bad in ("numpy; reboot", "--index-url=http://evil", "$(id)"):
         done = server.cli("image", "build", "x:1", "--base", BUSYBOX, f"--pip={bad}")

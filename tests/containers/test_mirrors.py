@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.containers import BUSYBOX, ContainerDaemon
+from tests.support.folders import open_python
 from tests.support.server import DanluServer
 
 MIRROR = "http://mirror.example.org/simple"
@@ -19,7 +19,7 @@ pip_extra = ["https://extra.example.org/simple"]
 conda = "https://mirror.example.org/anaconda"
 apt = "http://mirror.example.org/debian"
 """
-ASK = f"{sys.executable} -m pip config list; echo $DANLU_APT_MIRROR; cat /etc/conda/condarc.d/*.yml"
+ASK = f"{open_python()} -m pip config list; echo $DANLU_APT_MIRROR; cat /etc/conda/condarc.d/*.yml"
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_the_users_own_settings_win(server: DanluServer) -> None:
     mine = "https://mine.example.org/simple"
     write = (
         "mkdir -p $HOME/.config/pip && printf '[global]\\nindex-url = %s\\n' "
-        f"{mine} > $HOME/.config/pip/pip.conf; {sys.executable} -m pip download --no-deps "
+        f"{mine} > $HOME/.config/pip/pip.conf; {open_python()} -m pip download --no-deps "
         "--retries 0 --timeout 1 -d /tmp no-such-name 2>&1 | head -1; "
         "rm $HOME/.config/pip/pip.conf"
     )

@@ -28,6 +28,7 @@ def config(daemon: ContainerDaemon, registry: bool = True) -> str:
     return (
         f'[engine]\ncontainers = "{daemon.kind}"\ncontainer_socket = "{daemon.socket}"\n'
         f"[registry]\nenabled = {str(registry).lower()}\nport = {free_port()}\n"
+        'free = "50M"\n'  # where the tests' folder is in memory, it is small
     )
 
 
@@ -164,8 +165,7 @@ def test_saving_more_than_fits_is_refused_beforehand(
         file.truncate(300 << 20)
     subprocess.run(["mkfs.ext4", "-q", "-F", str(disk)], check=True)
     subprocess.run(["mount", "-o", "loop", str(disk), str(data)], check=True)
-    text = config(daemon) + 'free = "50M"\n'
-    server = DanluServer(data / "danlu", text)
+    server = DanluServer(data / "danlu", config(daemon))
     try:
         server.start()
         job = running(server, "head -c 400000000 /dev/zero > /tmp/large")

@@ -163,6 +163,11 @@ class BatchSystem:
         self.held = False
         self._dispatch()
 
+    def forget(self) -> None:
+        """What has ended is gone, and so is at once what ends from now on."""
+        self.forgets = True
+        self.entries = {handle: e for handle, e in self.entries.items() if not e.ended}
+
     async def start_rest(self) -> None:
         """Lets the other tasks of gangs start, too."""
         self.staged = False

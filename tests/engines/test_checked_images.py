@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from danlu.engines.local.container.account import check_accounts
+from danlu.engines.local.container.daemon import link_in_tar
 
 FOLDER, LINK = 1 << 31, 1 << 27
 
@@ -104,3 +107,21 @@ def test_an_image_that_links_a_mount_point_is_asked_about_each_time(
     (runtime.root / "etc/group").touch()
     (runtime.root / "userhome").symlink_to("/etc")
     assert ask(runtime, tmp_path / "known", target) == ask(runtime, tmp_path / "known", target) > 1
+
+
+@pytest.mark.parametrize("to", ["/run", "a/b" * 33 + "a", "../x\n7 linkpath=y/" * 20, "目录/" * 60])
+def test_where_a_link_leads_is_read_from_an_archive(to: str) -> None:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        entry = tarfile.TarInfo("x" * 150)
+        entry.type, entry.linkname = tarfile.SYMTYPE, to
+        tar.addfile(entry)
+    assert link_in_tar(out.getvalue()) == to
+
+
+def test_an_archive_without_a_link_is_refused() -> None:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo("x"))
+    with pytest.raises(OSError, match="does not say"):
+        link_in_tar(out.getvalue())

@@ -147,7 +147,7 @@ class SocketListener:
 
 
 async def to_keeper(folder: str, task: int, kind: bytes, ask: dict[str, Any]) -> KeeperDuplex:
-    reader, writer = await asyncio.open_unix_connection(sock=_reach(folder, task))
+    reader, writer = await asyncio.open_unix_connection(sock=reach(folder, task))
     writer.write(frames.pack(kind, json.dumps(ask).encode()))
     await writer.drain()
     return KeeperDuplex(reader, writer)
@@ -171,14 +171,14 @@ async def _opened(
     folder: str, task: int, kind: bytes, where: Endpoint
 ) -> tuple[socket.socket, socket.socket, Any]:
     """A socket from inside the task, the link it came over, and its address."""
-    link = _reach(folder, task)
+    link = reach(folder, task)
     try:
         ask = {"port": where.port, "host": where.host, "path": where.path}
         await asyncio.get_running_loop().sock_sendall(
             link, frames.pack(kind, json.dumps(ask).encode())
         )
         async with asyncio.timeout(_OPENING_PATIENCE):
-            data, rights = await _with_rights(link)
+            data, rights = await with_rights(link)
         kind, length = frames.HEAD.unpack(data[: frames.HEAD.size])
         answer = json.loads(data[frames.HEAD.size : frames.HEAD.size + length])
     except (OSError, TimeoutError, ValueError) as error:
@@ -190,7 +190,8 @@ async def _opened(
     return socket.socket(fileno=rights[0]), link, answer["address"]
 
 
-async def _with_rights(link: socket.socket) -> tuple[bytes, list[int]]:
+async def with_rights(link: socket.socket, most: int = 1) -> tuple[bytes, list[int]]:
+    """The next answer, and the descriptors that came with it."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_reader(link, ready.set)
@@ -198,13 +199,13 @@ async def _with_rights(link: socket.socket) -> tuple[bytes, list[int]]:
         await ready.wait()
     finally:
         loop.remove_reader(link)
-    data, rights, _, _ = socket.recv_fds(link, _PIECE, 1)
+    data, rights, _, _ = socket.recv_fds(link, _PIECE, most, socket.MSG_CMSG_CLOEXEC)
     if len(data) < frames.HEAD.size:
         raise ConnectionResetError(104, "the task has ended")
     return data, rights
 
 
-def _reach(folder: str, task: int) -> socket.socket:
+def reach(folder: str, task: int) -> socket.socket:
     try:
         where = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:

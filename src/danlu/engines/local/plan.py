@@ -46,16 +46,12 @@ class PlanContext:
 
 
 def make_plan(launch: Launch, context: PlanContext) -> Plan:
-    launch = with_tools(with_steps(launch), context.tools, context.abilities.namespaces)
-    _check(launch, context)
+    launch, tasks = messages(launch, context)
     places = launch.places or ()
-    peers = peer_variables(launch, context.addresses)
-    tasks, texts = [], []
-    for task, place, variables in zip(launch.tasks, places, peers, strict=True):
-        message = _task(launch, task, place, variables, _seen_from(task, context))
-        contain(message, launch, task, place, context)
-        tasks.append(message)
-        texts.append(_text(task, message, place))
+    texts = [
+        _text(task, message, place)
+        for task, message, place in zip(launch.tasks, tasks, places, strict=True)
+    ]
     gang = {
         "job": launch.job_id,
         "epoch": launch.epoch,
@@ -74,6 +70,19 @@ def make_plan(launch: Launch, context: PlanContext) -> Plan:
     payload = json.dumps(body).encode()
     text = "\n".join(texts)
     return Plan(text, payload, hashlib.sha256(payload).hexdigest())
+
+
+def messages(launch: Launch, context: PlanContext) -> tuple[Launch, list[dict[str, Any]]]:
+    """The launch with everything the platform adds to it, and what is said about each task."""
+    launch = with_tools(with_steps(launch), context.tools, context.abilities.namespaces)
+    _check(launch, context)
+    peers = peer_variables(launch, context.addresses)
+    tasks = []
+    for task, place, variables in zip(launch.tasks, launch.places or (), peers, strict=True):
+        message = _task(launch, task, place, variables, _seen_from(task, context))
+        contain(message, launch, task, place, context)
+        tasks.append(message)
+    return launch, tasks
 
 
 def _placement(place: Placement) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from danlu.engines.api import Duplex, Endpoint, Listener, Refused, Run, TaskRef
 from danlu.engines.local import duplex
 from danlu.engines.local.keeper import frames
+from danlu.engines.local.pipes import exec_apart
 
 _PATIENCE = 2.0  # seconds until a new keeper must be listening
 _Reached = TypeVar("_Reached")
@@ -39,6 +40,8 @@ class LocalReach:
             "files": run.files,
             "keep": None if run.keep is None else [run.keep.user, run.keep.name],
         }
+        if tty is None:
+            return await self._call(task, lambda at: exec_apart(*at, ask))
         return await self._call(task, lambda at: duplex.to_keeper(*at, frames.EXEC, ask))
 
     async def connect(self, task: TaskRef, to: Endpoint) -> Duplex:

@@ -12,16 +12,16 @@ import itertools
 import os
 import stat
 
-from danlu.engines.local.container.daemon import Daemon
+from danlu.engines.local.container.daemon import LINK, Daemon
+from danlu.engines.local.container.known import Known
 from danlu.engines.local.keeper import linux
 
 _GROUP = tuple[str, int]
 _LARGEST = 1 << 20
-_MOST_MARKS = 10_000
 _LONGEST_NAME = 255
 _ACCOUNTS = ("/etc/passwd", "/etc/group")
 # File types in Go's encoding, used by the runtimes.
-_FOLDER, _LINK, _KINDS = 1 << 31, 1 << 27, 0x8F280000
+_FOLDER, _KINDS = 1 << 31, 0x8F280000
 
 
 def check_accounts(daemon: Daemon, name: str, image: str, targets: list[str], known: str) -> None:
@@ -31,14 +31,10 @@ def check_accounts(daemon: Daemon, name: str, image: str, targets: list[str], kn
     folder `known` if it always stays the same: an image never changes under its id.
     """
     mark = _mark(image, targets)
-    if mark and os.path.exists(f"{known}/{mark}"):
+    if mark and Known(known).has(mark):
         return
     if _stays_plain(daemon, name, targets) and mark:
-        with contextlib.suppress(OSError):  # asked again next time
-            os.makedirs(known, mode=0o700, exist_ok=True)
-            if len(os.listdir(known)) < _MOST_MARKS:
-                flags = os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC
-                os.close(os.open(f"{known}/{mark}", flags, 0o600))
+        Known(known).add(mark)
 
 
 def _mark(image: str, targets: list[str]) -> str:
@@ -108,7 +104,7 @@ def _is_plain(daemon: Daemon, name: str, path: str) -> bool:
     be read.
     """
     found = daemon.file(name, path)
-    linked = found is not None and bool(int(found["mode"]) & _LINK)
+    linked = found is not None and bool(int(found["mode"]) & LINK)
     if found is not None and linked:
         found = daemon.file(name, str(found["linkTarget"]))
     if found is None or int(found["mode"]) & _FOLDER:
@@ -120,7 +116,7 @@ def _is_plain(daemon: Daemon, name: str, path: str) -> bool:
 
 def _is_folder(daemon: Daemon, name: str) -> bool:
     found = daemon.file(name, "/etc")
-    return found is not None and int(found["mode"]) & (_FOLDER | _LINK) == _FOLDER
+    return found is not None and int(found["mode"]) & (_FOLDER | LINK) == _FOLDER
 
 
 def add_account(numbers: int, uid: int, gid: int, name: str, groups: list[_GROUP]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from danlu.engines.local.container.wire import PATIENCE, Failed, Wire
 
 LABEL = "danlu.server"  # on every container of ours: the server's id
 ATTEMPT = "danlu.attempt"
+LINK = 1 << 27  # of a file's mode, in Go's encoding, used by the runtimes
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/:@")
 LIBPOD = "/v4.0.0/libpod"
 _TRIES, _PAUSE = 10, 0.1
@@ -21,6 +23,23 @@ _T = TypeVar("_T")
 def quote(text: str) -> str:
     """Like urllib.parse.quote, whose imports would cost memory in every keeper."""
     return "".join(c if c in _PLAIN else "".join(f"%{b:02X}" for b in c.encode()) for c in text)
+
+
+def link_in_tar(data: bytes) -> str:
+    """Where its only entry, a link, leads. tarfile would cost memory in every keeper."""
+    at, long = 0, b""
+    while data[at + 156 : at + 157] == b"x":  # more about the entry: lines with their lengths
+        size = int(data[at + 124 : at + 135], 8)
+        left = data[at + 512 : at + 512 + size]
+        while left:
+            line, left = left[: (end := int(left.partition(b" ")[0]))], left[end:]
+            key, _, value = line.partition(b" ")[2].partition(b"=")
+            long = value[:-1] if key == b"linkpath" else long
+        at += 512 + -(-size // 512) * 512
+    found = long or data[at + 157 : at + 257].rstrip(b"\0")
+    if data[at + 156 : at + 157] != b"2" or not found:
+        raise OSError("the runtime does not say where a link of the image leads")
+    return os.fsdecode(found)
 
 
 class Daemon:
@@ -45,6 +64,12 @@ class Daemon:
             # The name is ours: the answer to a first try was lost.
             if failure.status != 409 and "already in use" not in str(failure):
                 raise
+
+    def create_bare(self, name: str, image: str, labels: dict[str, str]) -> None:
+        """Docker: a container to look into, which has nothing but what is in the image."""
+        host = {"NetworkMode": "none"}
+        body = {"Image": image, "Entrypoint": ["/"], "Labels": labels, "HostConfig": host}
+        self.create(name, body)
 
     def start(self, name: str) -> None:
         self.wire.call("POST", f"/containers/{quote(name)}/start")
@@ -76,6 +101,14 @@ class Daemon:
             binascii.a2b_base64(fields["x-docker-container-path-stat"])
         )
         return found
+
+    def link(self, name: str, path: str) -> str | None:
+        """Docker: where a link leads, as it says; "" for anything else. None: it does not exist."""
+        found = self.file(name, path)
+        if found is None or not int(found["mode"]) & LINK:
+            return None if found is None else ""
+        text = self.wire.text("GET", f"/containers/{quote(name)}/archive?path={quote(path)}")
+        return link_in_tar(text.encode("utf-8", "surrogateescape"))
 
     def remove(self, name: str) -> bool:
         """Kills and removes a container. False: it does not exist."""

@@ -17,6 +17,7 @@ from danlu.engines.local.container.account import add_account, check_accounts
 from danlu.engines.local.container.daemon import Daemon
 from danlu.engines.local.container.enter import Container
 from danlu.engines.local.container.layers import apply, finish, layers_of
+from danlu.engines.local.container.links import BadLink, check_links
 from danlu.engines.local.container.mounted import check_mounts, hand_over_run, view_of_container
 from danlu.engines.local.container.wire import Away, Failed
 from danlu.engines.local.keeper import inputs, linux, record
@@ -68,6 +69,7 @@ class ContainerKeeper(Keeper):
         try:
             _create(daemon, wanted)
             targets = [mount["target"] for mount in self._task["mounts"]]
+            check_links(daemon, wanted, [*layered, *targets])
             image = str(daemon.look(name)["Image"])
             check_accounts(daemon, name, image, [*layered, *targets], wanted["checked"])
             daemon.start(name)
@@ -81,6 +83,8 @@ class ContainerKeeper(Keeper):
         except (Away, Failed, OSError) as error:
             with contextlib.suppress(Away, Failed):
                 daemon.remove(name)
+            if isinstance(error, BadLink):
+                raise
             raise OSError(f"{wanted['kind']}: {error}") from error
         finally:
             daemon.close()

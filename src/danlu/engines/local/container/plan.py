@@ -94,6 +94,7 @@ def contain(
         "name": wish.name,
         "images": refs.names_of(task.image, runtime.kind, context.config.containers.registries),
         "create": shape.body(wish, runtime),
+        "gpus": bool(gpus),
         "checked": f"{context.config.data}/checked-images",
         "path": PROGRAMS if task.tools else "",
         "user": _plain(identity.user),

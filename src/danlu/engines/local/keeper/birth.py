@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
@@ -58,7 +59,8 @@ class Start:
 def begin(around: Around) -> Start:
     """Everything that does not depend on the task."""
     run = os.open(around.run, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    os.setsid()
+    with contextlib.suppress(PermissionError):  # a batch script of Slurm's leads one already
+        os.setsid()
     linux.set_name(b"danlu-keeper")
     woken = _catch_signals()
     for fd, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):

@@ -73,9 +73,11 @@ class Starter:
     """Starts processes of one task."""
 
     def __init__(self, task: dict[str, Any], group: cgroup.Group | None) -> None:
-        # With a box, a container runtime's own command is started, and that goes inside.
-        self._box, self._inside = task.get("box"), task["workdir"]
-        self._task = task if self._box is None else task | {"workdir": self._box.outside}
+        # In a container of a Slurm node, the runtime's own command is started and goes inside.
+        self._container, self._inside = task.get("in_container"), task["workdir"]
+        self._task = (
+            task if self._container is None else task | {"workdir": self._container.outside}
+        )
         self._group = group
         self._switches = task["uid"] not in (None, os.getuid())
         linux.forget_keys()
@@ -84,8 +86,8 @@ class Starter:
         self, words: list[str], run_as: str, env: dict[str, str], stdio: Stdio, tty: bool
     ) -> tuple[int, int]:
         """(pid, descriptor with the error if exec fails, or -1). Raises CannotRun."""
-        if self._box is not None:
-            words, env = self._box.command(words, run_as, env, self._inside, tty)
+        if self._container is not None:
+            words, env = self._container.command(words, run_as, env, self._inside, tty)
             run_as = "argv"
         apart = self._group is not None and self._group.apart
         if tty or apart or "container" in self._task:

@@ -10,6 +10,7 @@ LENGTH = struct.Struct("!I")  # before a message to the spawner, and before its 
 LIMIT = 1 << 20
 
 EXEC = b"E"  # JSON: argv, tty, env, cwd, shell, files, keep
+EXEC_APART = b"D"  # as EXEC without a terminal; input and output do not come this way
 CONNECT = b"C"  # JSON: an address inside the task
 LISTEN = b"L"  # JSON: an address inside the task
 ATTACH = b"A"
@@ -21,7 +22,7 @@ SIGNAL = b"s"  # its number
 OUT = b"1"
 ERR = b"2"
 EXIT = b"x"  # JSON: code, signal, error, taken
-OPENED = b"o"  # JSON: address; a socket comes with it
+OPENED = b"o"  # JSON: address; a socket comes with it, or the pipes of a command
 
 
 def pack(kind: bytes, body: bytes = b"") -> bytes:

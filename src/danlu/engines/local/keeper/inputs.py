@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_SERVED_APART = (frames.EXEC, frames.CONNECT, frames.LISTEN)
+_SERVED_APART = (frames.EXEC, frames.EXEC_APART, frames.CONNECT, frames.LISTEN)
 _SERVED_HERE = (frames.ATTACH, frames.HANG_UP)
 
 
@@ -143,8 +143,9 @@ class Inputs:
             for fd in {*outputs, self.stdin} - {-1}:
                 os.close(fd)
             self._kept.forget()
-            if kind == frames.EXEC:
-                session.serve(ask, self._task, group, self.terminals, link)
+            if kind in (frames.EXEC, frames.EXEC_APART):
+                apart = kind == frames.EXEC_APART
+                session.serve(ask, self._task, group, self.terminals, link, apart)
             else:
                 sockets.serve(kind, ask.conn, ask.values, self._task, group)
         finally:

@@ -162,15 +162,15 @@ class Keeper:
             self._prepare()
             self._start()
         except Exception as error:
-            self.fail(str(error) or type(error).__name__)
+            self.fail(str(error) or type(error).__name__, getattr(error, "zh", ""))
             return
         self._follow_order()
         while self._running and self._failure is None:
             self._turn()
         self._finish()
 
-    def fail(self, detail: str) -> None:
-        self._logs[0].note(f"could not be started: {detail}. 未能启动：{detail}")
+    def fail(self, detail: str, zh: str = "") -> None:
+        self._logs[0].note(f"could not be started: {detail}. 未能启动：{zh or detail}")
         self._end_tree()
         self._write_status({"code": 125, "hint": "launch_failed", "detail": detail})
 

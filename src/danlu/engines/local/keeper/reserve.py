@@ -16,7 +16,7 @@ import struct
 
 _HEAD = struct.Struct("!III")  # message length, task index, number of logs
 _MOST_FDS = 4
-_MOST_USED = 16
+_MOST_USED = 64
 _LONGEST_OFFER = 512
 
 Profile = tuple[object, ...]

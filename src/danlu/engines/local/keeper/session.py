@@ -7,11 +7,13 @@ task's own, even after a server restart.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import select
 import signal
 import socket
+import struct
 
 from danlu.engines.local.keeper import cgroup, command, frames, kept, terminal, tree
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 _PIECE = 64 * 1024
 _PARTING_SECONDS = 60.0
 _PENDING_LIMIT = 256 * 1024
+_LARGE_PIPE = 256 * 1024
 _SIGNALS = frozenset(int(number) for number in signal.valid_signals())
 
 
@@ -47,13 +50,21 @@ def serve(
     group: cgroup.Group | None,
     terminals: int,
     link: socket.socket | None,
+    apart: bool,
 ) -> None:
     """Runs the command and relays its bytes until it ends, then sends its status.
 
     `link`: its terminal is kept when the connection is lost, and others come this way.
+    `apart`: whoever asked gets the command's pipes and reads and writes them.
     """
     try:
-        Session(ask, task, group, terminals, kept.Link(link) if link is not None else None).run()
+        if apart:
+            ask.values["tty"] = None
+        session = Session(ask, task, group, terminals, kept.Link(link) if link else None, apart)
+        if apart:
+            session.run_apart()
+        else:
+            session.run()
     except command.CannotRun as error:
         answer = _answer(error.code, 0, error.values(), bool(ask.values.get("tty")))
         _say_goodbye(ask.conn, answer)
@@ -84,6 +95,7 @@ class Session:
         group: cgroup.Group | None,
         terminals: int,
         link: kept.Link | None = None,
+        apart: bool = False,
     ) -> None:
         ask = asked.values
         self._conn: socket.socket | None = asked.conn
@@ -102,6 +114,8 @@ class Session:
         if self._tty:
             env["TERM"] = str(ask["tty"]["term"])
         self._open(ask, terminals)
+        if apart:
+            self._give_away(asked.conn)
         for fd in self._theirs:
             command.hand_over(fd, task)
         signal.set_wakeup_fd(-1)
@@ -140,6 +154,34 @@ class Session:
         self._take(self._early)
         while self._outputs and not gone:
             gone = self._turn(dict(self._poll().poll()))
+        self._finish()
+
+    def _give_away(self, conn: socket.socket) -> None:
+        """Before anything starts: whoever gets no pipes may ask again in another way."""
+        pipes = (self._input, *self._outputs)
+        for fd in pipes:
+            os.set_blocking(fd, False)
+            with contextlib.suppress(OSError):  # the user has too many: they are as small as usual
+                fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _LARGE_PIPE)
+        right = struct.pack("3i", *pipes)
+        with contextlib.suppress(OSError):  # they are gone: noticed later
+            conn.sendmsg(
+                [frames.pack(frames.OPENED)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, right)]
+            )
+        for fd in pipes:
+            os.close(fd)
+        self._input = -1
+
+    def run_apart(self) -> None:
+        assert self._conn is not None
+        ended = os.pidfd_open(self._pid)
+        self._take(self._early)
+        poll = select.poll()
+        poll.register(ended, select.POLLIN)
+        poll.register(self._conn, select.POLLIN)
+        while ended not in (ready := dict(poll.poll())):
+            if self._conn.fileno() in ready and not self._hear(self._conn):
+                self._hang_up()
         self._finish()
 
     def _poll(self) -> select.poll:

@@ -57,7 +57,7 @@ class Malformed(Exception):
 class _Parts:
     """The fields of a message, one after the other."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: memoryview) -> None:
         self._data = data
         self._at = 0
 
@@ -68,6 +68,10 @@ class _Parts:
         return int(self._unpack("!Q"))
 
     def text(self) -> bytes:
+        return bytes(self.raw())
+
+    def raw(self) -> memoryview:
+        """Until the next message is read."""
         length = self.number()
         if length > len(self._data) - self._at:
             raise Malformed
@@ -107,6 +111,7 @@ class Server:
         self._sink = sink
         self._handles: dict[bytes, int | Iterator[os.DirEntry[bytes]]] = {}
         self._next = 0
+        self._buffer = bytearray(1024)
         self._calls = {
             _OPEN: self._open,
             _CLOSE: self._close,
@@ -134,7 +139,7 @@ class Server:
         while (message := self._receive()) is not None:
             self._handle(message)
 
-    def _receive(self) -> bytes | None:
+    def _receive(self) -> memoryview | None:
         head = self._exactly(4)
         if head is None:
             return None
@@ -143,16 +148,19 @@ class Server:
             return None
         return self._exactly(length)
 
-    def _exactly(self, count: int) -> bytes | None:
-        data = b""
-        while len(data) < count:
-            piece = os.read(self._source, count - len(data))
-            if not piece:
+    def _exactly(self, count: int) -> memoryview | None:
+        """What was read before is overwritten."""
+        if len(self._buffer) < count:
+            self._buffer = bytearray(count)
+        rest = whole = memoryview(self._buffer)[:count]
+        while rest:
+            got = os.readv(self._source, [rest])
+            if not got:
                 return None
-            data += piece
-        return data
+            rest = rest[got:]
+        return whole
 
-    def _handle(self, message: bytes) -> None:
+    def _handle(self, message: memoryview) -> None:
         kind, parts = message[0], _Parts(message[1:])
         if kind == _INIT:
             known = b"".join(_text(name) + _text(data) for name, data in _EXTENSIONS)
@@ -178,17 +186,22 @@ class Server:
             self._status(number, _CODES.get(error.errno or 0, _FAILURE), error.strerror or "failed")
         else:
             if isinstance(answer, tuple):
-                self._send(answer[0], struct.pack("!I", number) + answer[1])
+                self._send(answer[0], struct.pack("!I", number), *answer[1:])
             else:
                 self._status(number, _OK, "")
 
     def _status(self, number: int, code: int, words: str) -> None:
         self._send(_STATUS, struct.pack("!II", number, code) + _text(words.encode()) + _text(b"en"))
 
-    def _send(self, kind: int, body: bytes) -> None:
-        data = memoryview(struct.pack("!IB", len(body) + 1, kind) + body)
-        while data:
-            data = data[os.write(self._sink, data) :]
+    def _send(self, kind: int, *body: bytes) -> None:
+        head = struct.pack("!IB", sum(map(len, body)) + 1, kind)
+        parts = [memoryview(part) for part in (head, *body)]
+        while parts:
+            sent = os.writev(self._sink, parts)
+            while parts and sent >= len(parts[0]):
+                sent -= len(parts.pop(0))
+            if parts:
+                parts[0] = parts[0][sent:]
 
     # -- files --------------------------------------------------------------------------------
 
@@ -229,15 +242,15 @@ class Server:
         if isinstance(found, int):
             os.close(found)
 
-    def _read(self, parts: _Parts) -> tuple[int, bytes]:
+    def _read(self, parts: _Parts) -> tuple[int, bytes, bytes]:
         fd, offset, length = self._file(parts), parts.large(), parts.number()
         data = os.pread(fd, min(length, _MOST_READ), offset)
         if not data:
             raise EOFError
-        return _DATA, _text(data)
+        return _DATA, struct.pack("!I", len(data)), data
 
     def _write(self, parts: _Parts) -> None:
-        fd, offset, data = self._file(parts), parts.large(), memoryview(parts.text())
+        fd, offset, data = self._file(parts), parts.large(), parts.raw()
         while data:
             count = os.pwrite(fd, data, offset)
             data, offset = data[count:], offset + count

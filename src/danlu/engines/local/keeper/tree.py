@@ -17,18 +17,21 @@ def signal_group(pid: int, number: int) -> None:
         os.killpg(pid, number)
 
 
-def end(namespaces: bool, groups: list[str]) -> list[tuple[int, int]]:
+def end(namespaces: bool, groups: list[str], spared: int = 0) -> list[tuple[int, int]]:
     """Kill and reap everything below this process; (pid, status) of its children.
 
     In a pid namespace one call reaches every process. Otherwise orphans become children of the
     keeper (a subreaper), so killing children until none are left reaches all of them, even those
-    that left the session or cleared their environment.
+    that left the session or cleared their environment. `spared`: a child that is not the task's.
     """
     ended: list[tuple[int, int]] = []
     limit = time.monotonic() + _PATIENCE
     while time.monotonic() < limit:
         if not namespaces or os.getpid() != 1:  # kill(-1) only in its own namespace
-            _kill(set(_children()) | set(cgroup.members(groups)))
+            left = {*_children(), *cgroup.members(groups)} - {spared}
+            if spared and not left:
+                break
+            _kill(left)
         else:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
