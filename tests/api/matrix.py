@@ -202,7 +202,7 @@ ROUTES: dict[str, Row] = {
     "POST /danlu/v1/environments/{name}/stop": Row(CHANGES_JOB, names={"name": "working"}),
     "POST /danlu/v1/environments/{name}/extend": Row(CHANGES_JOB, names={"name": "working"}),
     "PUT /danlu/v1/environments/{name}/shares/{user}": Row(
-        CHANGES_JOB, names={"name": "environment", "user": "victim"}
+        OWNER_ONLY, names={"name": "environment", "user": "victim"}
     ),
     "DELETE /danlu/v1/environments/{name}/shares/{user}": Row(
         CHANGES_JOB, names={"name": "shared", "user": "chief"}

@@ -223,6 +223,20 @@ def test_the_time_is_extended(alice: Someone) -> None:
     refused(alice, "POST", "/environments/dev/extend", 422, {"by": "soon"})
 
 
+def test_it_is_not_extended_without_bound(alice: Someone) -> None:
+    create(alice, time_limit="1h")
+    before = until(alice, "running")["ends_at"]
+    said = refused(alice, "POST", "/environments/dev/extend", 422, {"by": "30d"})
+    assert "dev may run for at most 30d from now on" in said["message_en"]
+    assert "dev 从现在起最多再运行 30d" in said["message_zh"]
+    refused(alice, "POST", "/environments/dev/extend", 422, {"by": "900d"})
+    assert show(alice)["ends_at"] == before
+    # One that is meant to run for longer may have its usual time.
+    longer = alice.do("PATCH", "/environments/dev", {"time_limit": "90d"})["environment"]
+    refused(alice, "POST", "/environments/dev/extend", 422, {"by": "30d"})
+    assert alice.do("POST", "/environments/dev/extend")["ends_at"] >= longer["ends_at"]
+
+
 def test_what_does_not_run_is_not_extended(alice: Someone) -> None:
     create(alice, start=False)
     error = refused(alice, "POST", "/environments/dev/extend", 409)

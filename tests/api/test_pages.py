@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -105,3 +106,79 @@ def test_without_built_pages_the_address_says_how_to_get_them(tmp_path: Path) ->
     assert answer.status_code == 200
     assert "make web" in answer.text
     assert "还没有构建" in answer.text
+
+
+MANIFEST = {
+    "index.html": {"file": "assets/index-1.js", "css": ["assets/i-1.css"], "imports": ["_w.js"]},
+    "_w.js": {"file": "assets/words-1.js"},
+    "_rows.js": {"file": "assets/rows-1.js", "css": ["assets/rows-1.css"], "imports": ["_w.js"]},
+    "src/files/page.tsx": {
+        "file": "assets/page-1.js",
+        "css": ["assets/page-1.css"],
+        "imports": ["_w.js", "_rows.js", "index.html"],
+        "dynamicImports": ["src/files/preview.tsx"],
+    },
+    "src/files/preview.tsx": {"file": "assets/preview-1.js"},
+    "src/job/page.tsx": {"file": "assets/page-2.js", "imports": ["index.html"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "ahead"),
+    [
+        ("/", []),
+        ("/files", ["page-1.js", "rows-1.js", "page-1.css", "rows-1.css"]),
+        ("/files/userhome/a/b", ["page-1.js", "rows-1.js", "page-1.css", "rows-1.css"]),
+        ("/jobs/alice~mnist-3", ["page-2.js"]),
+        ("/jobs", []),  # not in this manifest
+        ("/filesystem/x", []),
+    ],
+)
+def test_a_page_names_its_parts_with_the_first_answer(
+    tmp_path: Path, path: str, ahead: list[str]
+) -> None:
+    """All that it needs besides what every page needs, and nothing that it may need later."""
+    (tmp_path / ".vite").mkdir()
+    (tmp_path / ".vite/manifest.json").write_text(json.dumps(MANIFEST))
+    (tmp_path / "index.html").write_text("<!doctype html><p>pages")
+    links = served(tmp_path).get(path, headers=BROWSER).headers.get("link", "")
+    assert re.findall(r"</assets/([^>]+)>", links) == ahead
+    for each in filter(None, links.split(", ")):
+        script = each.partition(">")[0].endswith(".js")
+        # As the pages themselves ask for them; otherwise browsers would fetch them twice.
+        told = "; rel=modulepreload" if script else "; rel=preload; as=style; crossorigin"
+        assert each.endswith(told)
+
+
+def test_the_parts_that_are_named_are_those_of_the_pages() -> None:
+    source = Path(__file__).parents[2].joinpath("web/src/app.tsx").read_text()
+    names = dict(re.findall(r"const (\w+) = lazy\(\(\) => import\(\"./([^\"]+)\"\)\)", source))
+    names["FilesPage"] = "files/page"
+    routes = re.findall(r'path="/([a-z-]+)(/[^"]+)?" element={<(\w+) />}', source)
+    found = {}
+    for first, more, element in routes:
+        if element not in names:
+            continue
+        module = f"src/{names[element]}.tsx"
+        if not more or more == "/*" or more.endswith("?"):
+            found[first] = module
+        if more:
+            found[f"{first}/*"] = module
+    for page, module in pages.PAGES.items():
+        assert found.get(page) == module, page
+
+
+def test_a_built_page_is_kept_in_memory(tmp_path: Path) -> None:
+    """A page has a dozen files, and threads that read each of them come to their turn late."""
+    (tmp_path / "assets").mkdir()
+    script = tmp_path / "assets/index-1a2b.js"
+    script.write_text("x" * 1000)
+    font = tmp_path / "assets/font.woff2"
+    font.write_bytes(b"f" * 1000)
+    client = served(tmp_path)
+    whole = client.get("/assets/index-1a2b.js")
+    script.unlink()
+    assert client.get("/assets/index-1a2b.js").content == whole.content == b"x" * 1000
+    assert client.get("/assets/font.woff2").content == b"f" * 1000
+    font.write_bytes(b"g")
+    assert client.get("/assets/font.woff2").content == b"g"

@@ -59,13 +59,16 @@ def test_a_personal_token_adds_no_key_that_would_outlast_it(people: PeopleHarnes
     assert script.get("/ssh-keys")["keys"] == [made], "it may look"
 
 
-def test_one_key_is_one_person(people: PeopleHarness) -> None:
-    alice, bob = people.person(), people.person()
+def test_nobody_can_take_the_key_of_another(people: PeopleHarness) -> None:
+    alice, eve = people.person(), people.person()
     line = public_key()
-    alice.do("POST", "/ssh-keys", {"key": line})
-    error = bob.do("POST", "/ssh-keys", {"key": line}, expect=409)["error"]
-    assert error["code"] == "key_taken"
-    assert alice.name not in error["message_en"]
+    eve.do("POST", "/ssh-keys", {"key": line})
+    made = alice.do("POST", "/ssh-keys", {"key": line})
+    assert alice.get("/ssh-keys")["keys"] == [made]
+    error = alice.do("POST", "/ssh-keys", {"key": line}, expect=409)["error"]
+    assert error["code"] == "key_known"
+    eve.do("DELETE", f"/ssh-keys/{eve.get('/ssh-keys')['keys'][0]['id']}")
+    assert alice.get("/ssh-keys")["keys"] == [made]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ class Someone:
             headers={"Authorization": f"Bearer {token}"},
             timeout=PATIENCE,
             trust_env=False,
+            verify=server.tls or True,
         )
 
     def get(self, route: str, /, **query: Any) -> Any:
@@ -87,7 +88,9 @@ def join(server: DanluServer, name: str, *groups: str) -> Someone:
     made = server.post("/users", {"name": name, "groups": list(groups), "trusted": trusted})
     once = {"user": name, "password": made["password"]}
     base = f"{server.url}/danlu/v1"
-    with httpx.Client(base_url=base, timeout=PATIENCE, trust_env=False) as http:
+    with httpx.Client(
+        base_url=base, timeout=PATIENCE, trust_env=False, verify=server.tls or True
+    ) as http:
         token = http.post("/login", json=once).json()["token"]
         http.headers["Authorization"] = f"Bearer {token}"
         changed = http.post("/password", json={"old": made["password"], "new": PASSWORD})

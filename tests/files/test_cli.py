@@ -9,21 +9,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from tests.files.people import CONFIG
+from danlu.cli.commands import copying
+from danlu.cli.options import Args
+from danlu.cli.registry import find
+from danlu.cli.session import Session
+from danlu.sdk.errors import Lost, Unreachable
 from tests.support.server import PATIENCE, DanluServer
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
-    found = DanluServer(tmp_path_factory.mktemp("cp") / "data", CONFIG)
-    found.start()
-    yield found
-    found.stop()
 
 
 def danlu(server: DanluServer, *words: str, code: int = 0) -> str:
@@ -157,17 +153,33 @@ def test_links_that_lead_out_are_named_and_are_not_unchanged(
     (folder / "away").symlink_to("/etc/passwd")
     (folder / "up").symlink_to("../../..")
     out = str(tmp_path / "out")
-    told = danlu(server, "cp", "-r", ":led", out)
+    told = danlu(server, "cp", "-r", ":led", out, code=1)
     assert "led/away" in told and "led/up" in told and "unchanged" not in told
+    assert "link to /etc/passwd" in told and "link to ../../.." in told
     assert sorted(os.listdir(out)) == ["file", "inside"]
     for more in ((), ("-n",)):
-        again = danlu(server, "cp", "-r", ":led/.", out, *more)
+        again = danlu(server, "cp", "-r", ":led/.", out, *more, code=1)
         assert "/away" in again and "/up" in again and "2 unchanged" in again
-    values = json.loads(danlu(server, "cp", "-r", ":led/.", out, "--json"))
+    values = json.loads(danlu(server, "cp", "-r", ":led/.", out, "--json", code=1))
     assert (values["files"], values["skipped"], values["problems"]) == (0, 2, [])
     assert all("link" in each["message_en"] for each in values["left_out"])
     assert all("链接" in each["message_zh"] for each in values["left_out"])
     assert len(values["left_out"]) == 2
+
+
+def test_links_that_lead_out_are_named_on_the_way_up(server: DanluServer, tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "file").write_text("x")
+    (folder / "inside").symlink_to("file")
+    (folder / "away").symlink_to("/etc/passwd")
+    os.mkfifo(folder / "pipe")
+    told = danlu(server, "cp", "-r", str(folder), ":up-led", code=1)
+    assert "/userhome/up-led/away was left out: it is a link to /etc/passwd" in told
+    assert "here/pipe was left out" in told and "2 files" in told
+    assert sorted(os.listdir(server.data / "home/admin/up-led")) == ["file", "inside"]
+    told = server.cli("cp", "-r", str(folder), ":up-led", env={"DANLU_LANG": "zh"}).stderr.decode()
+    assert "指向 /etc/passwd 的链接" in told
 
 
 def test_a_large_file_of_a_folder_goes_on_in_its_middle(
@@ -213,7 +225,7 @@ def test_a_folder_that_was_cut_on_its_way_is_continued(server: DanluServer, tmp_
     until(lambda: (home.exists() and len(os.listdir(home)) > 50) or copying.poll() is not None)
     copying.send_signal(signal.SIGINT)
     told = copying.communicate(timeout=PATIENCE)[0]
-    assert copying.returncode == 0 or b"the same command continues it" in told
+    assert copying.returncode == 0 or b"run the same command again to resume" in told
     danlu(server, "cp", "-r", str(source), ":cut")
     assert tree(home) == tree(source), "in the folder itself, not in another one below it"
     down = start(server, "cp", "-r", ":cut", str(tmp_path / "down"))
@@ -275,6 +287,45 @@ def test_a_mistake_is_explained(server: DanluServer, words: tuple[str, ...], cod
             assert any("\u4e00" <= sign <= "\u9fff" for sign in told), told
 
 
+def test_restoring_to_a_name_that_is_taken_loses_nothing(server: DanluServer) -> None:
+    home = server.data / "home/admin"
+    danlu(server, "mkdir", "taken")
+    for text in ("old", "new"):
+        (home / "taken/x.txt").write_text(text)
+        if text == "old":
+            danlu(server, "rm", "taken/x.txt")
+    told = danlu(server, "bin", "restore", "taken/x.txt", code=5)
+    assert "/userhome/taken/x.txt already exists" in told
+    assert "--keep-both" in told and "--overwrite" in told
+    assert (home / "taken/x.txt").read_text() == "new"
+    assert "/userhome/taken/x.txt" in danlu(server, "bin"), "it is still there"
+    danlu(server, "bin", "restore", "--keep-both", "--overwrite", "taken/x.txt", code=2)
+    told = danlu(server, "bin", "restore", "--keep-both", "taken/x.txt")
+    assert told == "/userhome/taken/x (1).txt\n"
+    assert (home / "taken/x.txt").read_text() == "new"
+    assert (home / "taken/x (1).txt").read_text() == "old"
+
+
+def test_du_tells_what_is_there_now(server: DanluServer) -> None:
+    home = server.data / "home/admin"
+
+    def used() -> int:
+        return int(json.loads(danlu(server, "du", "sums", "--json"))["size"])
+
+    danlu(server, "mkdir", "sums")
+    (home / "sums/a").write_bytes(os.urandom(3 << 20))
+    first = used()
+    assert first >= 3 << 20
+    danlu(server, "cp", ":sums/a", ":sums/b")
+    assert used() >= first + (3 << 20)
+    danlu(server, "rm", "--forever", "--yes", "sums/b")
+    assert used() == first
+    danlu(server, "mv", ":sums/a", ":a-from-sums")
+    assert used() < 3 << 20
+    danlu(server, "cp", str(home / "a-from-sums"), ":sums/up")
+    assert used() >= 3 << 20
+
+
 def test_what_is_overwritten_on_the_server_can_be_restored(
     server: DanluServer, tmp_path: Path
 ) -> None:
@@ -312,3 +363,21 @@ def test_the_top_shows_which_folders_there_are_and_datasets_are_among_them(
     assert danlu(server, "find", "/gdata/coco", "a.txt") == "/gdata/coco/a.txt\n"
     assert "read-only" in danlu(server, "rm", "--forever", "--yes", "/gdata/coco/a.txt", code=4)
     assert "no" in danlu(server, "ls", "/gdata/coco/../out", code=2)
+
+
+@pytest.mark.parametrize("lost", [Lost("http://x", "reset"), Unreachable("http://x", "refused")])
+def test_a_copy_whose_connection_is_gone_for_good_says_how_to_resume(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lost: OSError
+) -> None:
+    def broken(*_: object) -> int:
+        raise lost
+
+    monkeypatch.setattr(copying, "_upload_all", broken)
+    command = find("cp")
+    assert command is not None
+    args = Args(command)
+    args.words = ["here", ":there"]
+    with pytest.raises(OSError) as raised:
+        copying.cp(cast(Session, None), args)
+    assert raised.value is lost
+    assert "run the same command again to resume" in capsys.readouterr().err

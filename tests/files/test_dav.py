@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import httpx
 import pytest
 
-from tests.files.people import CONFIG, PASSWORD, Someone, join
+from tests.files.people import PASSWORD, Someone
+from tests.files.test_hostile_paths import swapping
 from tests.support.parts import need
 from tests.support.server import PATIENCE, DanluServer
 
@@ -21,23 +22,10 @@ LOCK = (
     b"<D:locktype><D:write/></D:locktype><D:owner>me &amp; mine</D:owner></D:lockinfo>"
 )
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
-    found = DanluServer(tmp_path_factory.mktemp("dav") / "data", CONFIG)
-    found.start()
-    yield found
-    found.stop()
-
-
-@pytest.fixture(scope="module")
-def alice(server: DanluServer) -> Someone:
-    return join(server, "alice")
-
-
-@pytest.fixture(scope="module")
-def bob(server: DanluServer) -> Someone:
-    return join(server, "bob")
+PATCHED = (
+    b'<?xml version="1.0"?><D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><x xmlns="urn:x"/>'
+    b"</D:prop></D:set></D:propertyupdate>"
+)
 
 
 def door(someone: Someone, password: str = PASSWORD) -> httpx.Client:
@@ -152,6 +140,97 @@ def test_nobody_gets_in_without_a_password_or_into_anothers_folder(
     assert not (bob.home() / "stolen").exists()
 
 
+LEADS_OUT = ("/userhome/up", "/userhome/way-in", "/mnt/user/alice", "/mnt/share/vision")
+CHANGES = ("PUT", "DELETE", "MKCOL", "MOVE", "COPY", "PROPPATCH", "LOCK", "UNLOCK")
+
+
+@pytest.mark.parametrize("top", LEADS_OUT)
+def test_no_method_reaches_anothers_folder_in_either_direction(
+    server: DanluServer, alice: Someone, bob: Someone, top: str
+) -> None:
+    """By links, by the folder of a group one is not in, and by others' paths."""
+    if not (bob.home() / "way-in").is_symlink():
+        server.post("/groups", {"name": "vision"})
+        bob.get("/roots")
+        (bob.home() / "way-in").symlink_to(alice.home())
+    if not (bob.home() / "up").is_symlink():
+        (bob.home() / "up").symlink_to("../alice")
+    alice.upload("/userhome/kept/note", b"alice's", conflict="overwrite")
+    before = sorted(path.name for path in alice.home().rglob("*"))
+    share = server.data / "share" / "vision"
+    with door(bob) as dav:
+        dav.put("/userhome/mine", content=b"mine")
+        for path in (f"{top}/kept/note", f"{top}/kept", f"{top}/new"):
+            for method in (*CHANGES, "GET", "HEAD", "PROPFIND"):
+                body = {"LOCK": LOCK, "PUT": b"x", "PROPPATCH": PATCHED}.get(method)
+                headers = {"Destination": "/dav/userhome/stolen", "Depth": "0"}
+                headers |= {"Lock-Token": "<urn:uuid:0>"} if method == "UNLOCK" else {}
+                answer = dav.request(method, path, headers=headers, content=body)
+                assert answer.status_code >= 400, (method, path, answer.status_code)
+                assert b"alice's" not in answer.content
+            for method in ("COPY", "MOVE"):
+                for kept in ("T", "F"):
+                    into = {"Destination": f"/dav{path}", "Overwrite": kept}
+                    answer = dav.request(method, "/userhome/mine", headers=into)
+                    assert answer.status_code >= 400, (method, path, answer.status_code)
+        assert dav.get("/userhome/mine").content == b"mine"
+    assert sorted(path.name for path in alice.home().rglob("*")) == before
+    assert (alice.home() / "kept/note").read_bytes() == b"alice's"
+    assert not share.exists() or not any(share.iterdir())
+    assert not (bob.home() / "stolen").exists()
+
+
+def test_devices_pipes_and_long_names_are_met_without_harm(alice: Someone) -> None:
+    folder = alice.home() / "odd"
+    with door(alice) as dav:
+        dav.request("MKCOL", "/userhome/odd")
+        os.mkfifo(folder / "fifo")
+        (folder / "loop").symlink_to("loop")
+        (folder / "gone").symlink_to("nowhere")
+        if os.geteuid() == 0:
+            os.mknod(folder / "zero", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
+        for path in folder.iterdir():
+            assert dav.get(f"/userhome/odd/{path.name}").status_code in (403, 404, 409)
+        listed = dav.request("PROPFIND", "/userhome/odd", headers={"Depth": "1"})
+        assert listed.status_code == 207 and "/dav/userhome/odd/fifo" in listed.text
+        copied = {"Destination": "/dav/userhome/odd/copy"}
+        answer = dav.request("COPY", "/userhome/odd/fifo", headers=copied)
+        assert answer.status_code >= 400 and not (folder / "copy").exists()
+        longest = "n" * 255
+        assert dav.put(f"/userhome/odd/{longest}", content=b"x").status_code == 201
+        for name in ("n" * 256, "文" * 86, ".danlu-bin", ".danlu-upload-x", "a%00b", "%2e%2e"):
+            for method in ("PUT", "MKCOL", "LOCK"):
+                body = {"PUT": b"x", "LOCK": LOCK}.get(method)
+                answer = dav.request(method, f"/userhome/odd/{name}", content=body)
+                assert answer.status_code >= 400, (method, name, answer.status_code)
+            for method in ("COPY", "MOVE"):
+                into = {"Destination": f"/dav/userhome/odd/{quote(name, safe='%')}"}
+                answer = dav.request(method, f"/userhome/odd/{longest}", headers=into)
+                assert answer.status_code >= 400, (method, name, answer.status_code)
+        assert (folder / longest).read_bytes() == b"x"
+        assert dav.delete("/userhome/odd").status_code == 204
+
+
+def test_a_put_through_a_folder_swapped_for_a_link_stays_inside(
+    server: DanluServer, alice: Someone
+) -> None:
+    outside = server.data.parent / "outside"
+    outside.mkdir()
+    outside.chmod(0o777)
+    (outside / "key").write_text("the key")
+    top = alice.home() / "swaps"
+    with door(alice) as dav:
+        dav.request("MKCOL", "/userhome/swaps")
+        dav.request("MKCOL", "/userhome/swaps/swap")
+        with swapping(top / "swap", outside):
+            for turn in range(15):
+                dav.put(f"/userhome/swaps/swap/{turn}", content=os.urandom(300_000))
+                assert dav.get("/userhome/swaps/swap/key").content != b"the key"
+                dav.delete("/userhome/swaps/swap/key")
+                dav.request("MKCOL", f"/userhome/swaps/swap/folder-{turn}")
+    assert [path.name for path in outside.iterdir()] == ["key"]
+
+
 def test_a_read_only_token_reads_only(server: DanluServer, alice: Someone) -> None:
     made = alice.http.post(
         f"{server.url}/danlu/v1/tokens", json={"label": "laptop", "scope": "read"}
@@ -168,10 +247,12 @@ def test_bad_requests_are_refused_and_change_nothing(alice: Someone) -> None:
     with door(alice) as dav:
         for body in (bomb, b"<not", b"<x/>", b"<" * 100_000):
             assert dav.request("PROPFIND", "/userhome", content=body).status_code == 400
-        for given in ("(", "()", "(<x>", "x", "<a><b>", "(Not)"):
+        for given in ("(", "()", "(<x>", "x", "<a><b>", "(Not)", "<http://[/dav> (<x>)"):
             answer = dav.put("/userhome/never", content=b"x", headers={"If": given})
             assert answer.status_code in (400, 412), given
         assert dav.request("MOVE", "/userhome/secret").status_code == 400
+        headers = {"Destination": "http://[::1/dav/userhome/never"}
+        assert dav.request("MOVE", "/userhome/secret", headers=headers).status_code == 400
         assert dav.request("PATCH", "/userhome").status_code == 405
     assert not (alice.home() / "never").exists()
     assert not list(alice.home().rglob(".danlu-upload*"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from danlu.files.helper import listing
+from danlu.files.helper import folder_names, listing
 from tests.files.desk import PATIENCE, Desk
 
 COUNT = 30_000
@@ -30,20 +30,22 @@ class Slow:
     def __init__(self) -> None:
         self.steps = 0
         self.stats = 0
-        self._read = listing._read
+        self._read = folder_names._read
 
-    def read(self, folder: int, hidden: bool, names: listing.Names) -> Generator[None, None, None]:
+    def read(
+        self, folder: int, hidden: bool, names: folder_names.Names
+    ) -> Generator[None, None, None]:
         for _ in self._read(folder, hidden, names):
             self.steps += 1
-            time.sleep(listing.FIRST / 4)
+            time.sleep(folder_names.FIRST / 4)
             yield
 
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     found = Slow()
-    monkeypatch.setattr(listing, "_read", found.read)
-    monkeypatch.setattr(listing, "_kept", type(listing._kept)())
+    monkeypatch.setattr(folder_names, "_read", found.read)
+    monkeypatch.setattr(folder_names, "_kept", type(folder_names._kept)())
     return found
 
 
@@ -53,17 +55,106 @@ def test_the_first_page_reads_no_further_than_it_may(slow: Slow, tmp_path: Path)
     os.utime(tmp_path / "many", (settled, settled))
     folder = os.open(tmp_path / "many", os.O_RDONLY)
     try:
-        names, reading = listing._names(folder, True, False)
+        names, reading = folder_names.names_of(folder, True, False)
         assert reading and not names.complete
-        assert slow.steps <= 6 and len(names) <= 6 * listing.STEP, "of fifteen"
-        again, _ = listing._names(folder, True, True)
+        assert slow.steps <= 6 and len(names) <= 6 * folder_names.STEP, "of fifteen"
+        again, _ = folder_names.names_of(folder, True, True)
         assert again.complete and len(again) == COUNT
-        assert slow.steps == COUNT // listing.STEP, "read once, by the request before"
+        assert slow.steps == COUNT // folder_names.STEP, "read once, by the request before"
         assert again.page(0, 2) == ["first", "name-000000"]
-        kept, reading = listing._names(folder, True, False)
+        kept, reading = folder_names.names_of(folder, True, False)
         assert kept is again and not reading
     finally:
         os.close(folder)
+
+
+def test_a_folder_that_keeps_changing_has_stable_pages(slow: Slow, tmp_path: Path) -> None:
+    """As when a job writes into it: each look finds another time, and never an end of reading."""
+    many = tmp_path / "many"
+    fill(many, COUNT)
+    folder = os.open(many, os.O_RDONLY)
+    try:
+        before, _ = folder_names.names_of(folder, True, True)
+        assert len(before) == COUNT
+        (many / "a-new-one").touch()
+        first, reading = folder_names.names_of(folder, True, False)
+        later, _ = folder_names.names_of(folder, True, True, later=True)
+        assert first is before and later is before, "not the names that were read by chance"
+        assert not reading and slow.steps == COUNT // folder_names.STEP, "it was read just now"
+        before.ended -= 3600
+        first, reading = folder_names.names_of(folder, True, False)
+        assert first is before and reading, "the page of before, while it is read again"
+        deadline = time.monotonic() + PATIENCE
+        while first is before:
+            assert time.monotonic() < deadline
+            first, _ = folder_names.names_of(folder, True, False)
+        assert len(first) == COUNT + 1 and first.page(0, 1) == ["a-new-one"]
+        whole, _ = folder_names.names_of(folder, True, True)
+        assert len(whole) == COUNT + 1
+    finally:
+        os.close(folder)
+
+
+def test_a_folder_known_to_take_long_is_not_waited_for(
+    slow: Slow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = tmp_path / "many"
+    fill(many, COUNT)
+    folder = os.open(many, os.O_RDONLY)
+    try:
+        before, _ = folder_names.names_of(folder, True, True)
+        (many / "a-new-one").touch()
+        before.began, before.ended = before.began - 3600, before.ended - 3600
+        read_on: list[folder_names.Reading] = []
+        finish = folder_names.Reading.finish
+        monkeypatch.setattr(folder_names.Reading, "finish", lambda self: read_on.append(self))
+        for _ in range(2):  # the second finds the reading of the first
+            first, reading = folder_names.names_of(folder, True, False)
+            assert first is before and reading
+        assert slow.steps == COUNT // folder_names.STEP, "the request itself read nothing"
+        deadline = time.monotonic() + PATIENCE
+        while not read_on:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert len(read_on) == 1
+        finish(read_on[0])
+        after, reading = folder_names.names_of(folder, True, False)
+        assert len(after) == COUNT + 1 and not reading
+    finally:
+        os.close(folder)
+
+
+def test_the_first_of_very_many_names_are_looked_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(folder_names, "VERY_MANY", 100)
+    names = folder_names.Names(["b-folder", "a-folder"], [f"{n:03d}" for n in range(300, 0, -1)])
+    expected = ["a-folder", "b-folder", *(f"{n:03d}" for n in range(1, 301))]
+    looked: list[int] = []
+    real = folder_names.heapq.nsmallest
+    monkeypatch.setattr(
+        folder_names.heapq, "nsmallest", lambda n, of: looked.append(n) or real(n, of)
+    )
+    assert names.page(0, 50) == expected[:50]
+    count = len(looked)
+    assert count and names.page(0, 50) == expected[:50] and names.page(20, 10) == expected[20:30]
+    assert len(looked) == count
+    assert names.page(50, 50) == expected[50:100] and len(looked) > count
+    assert names.page(290, 50) == expected[290:]
+
+
+def test_who_asks_for_all_names_gets_those_of_now(slow: Slow, tmp_path: Path) -> None:
+    many = tmp_path / "many"
+    fill(many, COUNT)
+    one, two = (os.open(many, os.O_RDONLY) for _ in range(2))
+    try:
+        assert folder_names.names_of(one, True, False)[1], "still being read"
+        (many / "zz-meanwhile").touch()
+        whole, reading = folder_names.names_of(two, True, True)
+        assert not reading and whole.page(COUNT, 1) == ["zz-meanwhile"]
+    finally:
+        os.close(one)
+        os.close(two)
 
 
 def test_pages_look_only_at_their_own_entries(

@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.files.people import CONFIG, Someone, join
+from tests.files.people import Someone, join
 from tests.support.server import DanluServer
 
 MB = 1 << 20
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
-    found = DanluServer(tmp_path_factory.mktemp("quotas") / "data", CONFIG)
-    found.start()
-    yield found
-    found.stop()
-
-
-@pytest.fixture(scope="module")
-def alice(server: DanluServer) -> Someone:
-    return join(server, "alice")
 
 
 def limit(server: DanluServer, name: str, size: str) -> None:
@@ -117,6 +101,11 @@ def test_everybody_has_the_common_quota_unless_they_have_their_own(
     assert home(alice)["quota"] == 10 * MB
     listed = alice.http.get(f"{server.url}/danlu/v1/disks/quotas").json()["quotas"]
     assert {quota["name"] for quota in listed} == {"*", "alice"}, "others' are not told"
+    asked = f"{server.url}/danlu/v1/disks/quotas?everyone=true"
+    assert alice.http.get(asked).status_code == 403
+    everyone = {each["name"]: each for each in server.get("/disks/quotas?everyone=true")["quotas"]}
+    assert everyone["bob"]["own"] and everyone["bob"]["size"] is None
+    assert not everyone["admin"]["own"] and everyone["admin"]["size"] == MB
     told = server.cli("quota")
     assert b"10" in told.stdout and b"alice" in told.stdout
     assert server.cli("quota", "set", "user", "nobody-here", "--disk", "1G").returncode != 0

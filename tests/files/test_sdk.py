@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from danlu import AsyncClient, Client
 from danlu.sdk.errors import Conflict
-from tests.files.people import CONFIG
 from tests.support.server import DanluServer
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
-    found = DanluServer(tmp_path_factory.mktemp("sdk") / "data", CONFIG)
-    found.start()
-    yield found
-    found.stop()
 
 
 def test_files_are_uploaded_changed_and_downloaded(server: DanluServer, tmp_path: Path) -> None:

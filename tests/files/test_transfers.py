@@ -9,27 +9,11 @@ import signal
 import socket
 import tarfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import pytest
-
-from tests.files.people import CONFIG, STREAM, TUS, Someone, join
+from tests.files.people import STREAM, TUS, Someone
 from tests.support.server import DanluServer
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
-    found = DanluServer(tmp_path_factory.mktemp("transfers") / "data", CONFIG)
-    found.start()
-    yield found
-    found.stop()
-
-
-@pytest.fixture(scope="module")
-def alice(server: DanluServer) -> Someone:
-    return join(server, "alice")
 
 
 def cut(alice: Someone, location: str, data: bytes, offset: int, sent: int) -> None:

@@ -359,6 +359,7 @@ class ServerInfo(BaseModel):
     disk_low_since: float | None = Field(description="less than `limits.homes_free` since then")
     disk_free: int | None = Field(description="bytes left on a disk that is full or almost full")
     ssh_port: int | None = Field(description="where SSH clients come in; null: nowhere")
+    ssh_host_key: str | None = Field(description="the fingerprint of its host key (ED25519)")
 
 
 class Goodbye(BaseModel):

@@ -65,6 +65,7 @@ class Dataset(BaseModel):
     proposed_by: str = Field(description="empty: added by an admin")
     created_at: float
     decided_by: str = Field(description="the admin who accepted or rejected it")
+    decided_at: float | None = Field(description="null: not a proposal, or not decided yet")
     reason: str = Field(description="why it was rejected")
     usable: bool = Field(description="whether your jobs can read it")
     warning_en: str = Field("", description="what may keep people from reading it")
@@ -215,6 +216,7 @@ def _view(found: Found) -> Values:
         "proposed_by": row.proposed_by,
         "created_at": row.created_at,
         "decided_by": row.decided_by,
+        "decided_at": row.decided_at,
         "reason": row.reason,
         "usable": found.usable,
         **found.warning.values("warning"),

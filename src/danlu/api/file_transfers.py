@@ -15,8 +15,10 @@ from starlette.types import Receive, Scope, Send
 from danlu.api.dependencies import Asks, Our
 from danlu.api.file_models import Path
 from danlu.api.files import PathAsked
+from danlu.api.piping import WORTH, Ended, Piping, Stuck, piping
 from danlu.api.problems import ApiProblem, error_responses
-from danlu.services.file_calls import Transfer
+from danlu.services.file_calls import SLOW, Transfer
+from danlu.services.file_words import FileFault
 from danlu.spec.text import Text
 
 router = APIRouter(prefix="/files", tags=["files"])
@@ -161,17 +163,39 @@ class Sent(Response):
         start = {"type": "http.response.start", "status": self.status_code}
         try:
             await send({**start, "headers": self.raw_headers})
-            if not self._head:
-                async for piece in self._transfer.pieces(self._part):
-                    if gone.done():
-                        return
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            if not self._head and not await self._body(scope, send, gone):
+                return
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             self._transfer.close()
             gone.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await gone
+
+    async def _body(self, scope: Scope, send: Send, gone: asyncio.Task[None]) -> bool:
+        """False: nobody wants it any more."""
+        way, part = piping(scope), self._part
+        if way is not None and part is not None and part[1] - part[0] >= WORTH:
+            return await self._piped(way, part, gone)
+        async for piece in self._transfer.pieces(part):
+            if gone.done():
+                return False
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        return True
+
+    async def _piped(self, way: Piping, part: tuple[int, int], gone: asyncio.Task[None]) -> bool:
+        pipe = self._transfer.pipe
+        assert pipe is not None
+        await self._transfer.piped(part)
+        try:
+            if await way.send_from(pipe, part[1] - part[0], SLOW):
+                return True
+        except Stuck:
+            raise self._transfer.stuck() from None
+        except Ended:
+            raise FileFault("interrupted") from None
+        await asyncio.wait([gone], timeout=10)
+        return False
 
 
 async def _disconnected(receive: Receive) -> None:

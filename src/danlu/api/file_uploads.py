@@ -14,19 +14,18 @@ import binascii
 import json
 import re
 import secrets
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Request
 from fastapi import Path as PathParameter
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from danlu.api.dependencies import Asks, Our
 from danlu.api.file_models import LONGEST_PATH
 from danlu.api.problems import BASE, ApiProblem
+from danlu.api.upload_bodies import pass_on
 from danlu.services.file_calls import Transfer
 from danlu.services.file_words import FileFault
 from danlu.services.files import Files
@@ -39,9 +38,6 @@ EXTENSIONS = "creation,creation-with-upload,termination,checksum,expiration"
 CHECKSUMS = "sha256,sha1,md5"
 LARGEST = 1 << 44
 LARGEST_BUNDLE = 1 << 30
-PIECE = 1 << 20
-MOST_READ = 1 << 18
-CHECK_EVERY = 256 << 20
 STREAM = "application/offset+octet-stream"
 _NONCE = re.compile(r"[0-9a-f]{32}")
 _TUS = {"Tus-Resumable": VERSION, "Cache-Control": "no-store"}
@@ -220,39 +216,13 @@ async def _take(
             raise _gone() from None
         raise
     try:
-        await _pass_on(request, transfer, lambda: files.check_room(asks, upload.path, 0))
+        most = upload.size - offset
+        await pass_on(request, transfer, most, lambda: files.check_room(asks, upload.path, 0))
         result = await transfer.result()
     finally:
         transfer.close()
     await files.wrote(asks, upload.path, max(0, int(result["offset"]) - offset))
     return result
-
-
-async def _pass_on(
-    request: Request, transfer: Transfer, check: Callable[[], Awaitable[object]]
-) -> None:
-    """From the request to the helper; also what came before the connection broke.
-
-    Now and then it is checked that there is still room: others write there, too.
-    """
-    held = transfer.buffer()
-    next_check, taken = CHECK_EVERY, 0
-    try:
-        async for piece in request.stream():
-            taken += len(piece)
-            if taken > next_check:
-                next_check += CHECK_EVERY
-                await check()
-            for at in range(0, len(piece), MOST_READ):
-                if len(held) > PIECE - MOST_READ:
-                    await transfer.write(held)
-                    held = transfer.buffer()
-                held += piece[at : at + MOST_READ]
-    except ClientDisconnect:
-        pass
-    if len(held) > len(transfer.buffer()):
-        await transfer.write(held)
-    await transfer.write(transfer.buffer())
 
 
 # -- what is asked -------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
 from danlu.api.dependencies import Asks, Our
@@ -28,6 +28,7 @@ class FolderQuotaView(BaseModel):
     size: int | None = Field(description="bytes; null: no limit")
     used: int | None = Field(description="bytes when last measured; null: not yet, or *")
     counted_at: float | None
+    own: bool = Field(description="false: that of everyone else applies, or none")
 
 
 class FolderQuotaList(BaseModel):
@@ -41,9 +42,15 @@ class NewFolderQuota(BaseModel):
 
 
 @router.get("", response_model=FolderQuotaList)
-async def list_folder_quotas(our: Our, asks: Asks) -> Values:
+async def list_folder_quotas(
+    our: Our,
+    asks: Asks,
+    everyone: Annotated[
+        bool, Query(description="admins: also people and groups without one of their own")
+    ] = False,
+) -> Values:
     """Lists the disk quotas of the caller and their groups; admins see all."""
-    return _list(await our.folder_quotas.seen(asks))
+    return _list(await our.folder_quotas.seen(asks, everyone))
 
 
 @router.put("/{of}/{name}", response_model=FolderQuotaList, responses=error_responses(400, 413))
@@ -72,6 +79,7 @@ def _list(found: list[FolderQuota]) -> Values:
                 "size": each.most,
                 "used": each.used,
                 "counted_at": each.counted_at,
+                "own": each.own,
             }
             for each in found
         ]

@@ -92,6 +92,8 @@ class Image(BaseModel):
     shares: list[ImageShare] = Field(description="who else may use it; for its owner and admins")
     proposal: str = Field(description="empty, proposed, accepted or rejected")
     proposal_note: str
+    decided_by: str = Field(description="the admin who accepted or rejected it; empty: nobody yet")
+    decided_at: float | None
     verified: str = Field(
         description="ok, failed, running or unverified, for the current digest", examples=["ok"]
     )

@@ -20,6 +20,8 @@ _IMAGE: dict[str, Any] = {
     "updated_at": _AT,
     "proposal": "",
     "proposal_note": "",
+    "decided_by": "",
+    "decided_at": None,
     "verified": "ok",
     "verified_at": _AT,
     "works": ["ssh", "lab", "code"],

@@ -21,7 +21,7 @@ from danlu.api.image_answers import (
 )
 from danlu.api.problems import error_responses
 from danlu.api.session import PLAIN
-from danlu.services.image_builds import Recipe
+from danlu.services.build_script import Recipe
 from danlu.services.image_nodes import OnNode
 from danlu.services.images import Image
 
@@ -165,6 +165,8 @@ def image_view(found: Image) -> Values:
         ],
         "proposal": row.proposal,
         "proposal_note": row.proposal_note,
+        "decided_by": row.decided_by,
+        "decided_at": row.decided_at,
         "verified": verdict,
         "verified_at": at,
         "works": found.works,

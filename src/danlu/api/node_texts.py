@@ -63,7 +63,7 @@ class NodeTexts:
 _texts = NodeTexts()
 
 
-class Telling:
+class NodeUpdates:
     """What one listener is told about nodes; `brief`: of those it knows, only what may change."""
 
     def __init__(self, brief: bool) -> None:

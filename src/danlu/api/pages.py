@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import mimetypes
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +43,24 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
+_MANIFEST = ".vite/manifest.json"  # which files each page's module is made of
+_ENTRY = "index.html"
+_SMALL = 256 << 10  # bytes of a file that is kept in memory: nearly all, fonts aside
+_KEPT = (".js", ".css", ".html", ".svg")
+# The module of the page at an address, as in web/src/app.tsx; the map is part of the entry.
+PAGES = {
+    "account": "src/account/page.tsx",
+    "datasets": "src/datasets/page.tsx",
+    "datasets/*": "src/datasets/page.tsx",
+    "disks": "src/disks/page.tsx",
+    "environments": "src/environments/page.tsx",
+    "files": "src/files/page.tsx",
+    "files/*": "src/files/page.tsx",
+    "images": "src/images/page.tsx",
+    "jobs": "src/jobs/page.tsx",
+    "jobs/*": "src/job/page.tsx",
+    "submit": "src/submit/page.tsx",
+}
 _NOT_BUILT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Danlu 丹炉</title>
 <h1>Danlu is running; its web pages are not built</h1>
@@ -56,28 +76,76 @@ folder (it needs Node.js 20.19 or newer, or an internet connection to fetch one)
 @dataclass(frozen=True, slots=True)
 class _File:
     path: Path
-    packed: bool  # a compressed version exists
+    packed: Path | None  # a compressed version
+    kept: bytes | None  # what is sent to browsers, if that is small
+
+    @classmethod
+    def at(cls, path: Path) -> _File:
+        gz = path.with_name(path.name + ".gz")
+        packed = gz if gz.exists() else None
+        best = packed or path
+        small = path.suffix in _KEPT and best.stat().st_size <= _SMALL
+        return cls(path, packed, best.read_bytes() if small else None)
 
 
 class Pages:
     def __init__(self, folder: Path) -> None:
         # Listed once: no path is built from a request, so none can leave the folder.
         self._files = {
-            str(path.relative_to(folder)): _File(path, path.with_name(path.name + ".gz").exists())
+            str(path.relative_to(folder)): _File.at(path)
             for path in (folder.rglob("*") if folder.is_dir() else ())
             if path.is_file() and path.suffix != ".gz"
         }
+        self._ahead = _Ahead(folder / _MANIFEST)
 
     async def __call__(self, request: Request, page: str = "") -> Response:
         file = self._files.get(page)
-        if file is not None and page != "index.html":
+        if file is not None and page != _ENTRY:
             return _answer(request, page, file)
         if page.startswith(_NOT_PAGES) or not _wants_page(request, page):
             raise HTTPException(404)
-        index = self._files.get("index.html")
+        index = self._files.get(_ENTRY)
         if index is None:
             return HTMLResponse(_NOT_BUILT, headers={**HEADERS, "Cache-Control": _ASK_AGAIN})
-        return _answer(request, "index.html", index)
+        return _answer(request, _ENTRY, index, self._ahead.of(page))
+
+
+class _Ahead:
+    """What a page needs besides the entry, told with the first answer.
+
+    Otherwise a browser learns of it only when the entry has been fetched and run.
+    """
+
+    def __init__(self, manifest: Path) -> None:
+        try:
+            self._parts = json.loads(manifest.read_bytes())
+        except FileNotFoundError:  # no pages, or built by hand
+            self._parts = {}
+        self._links: dict[str, dict[str, str]] = {}
+        for page, module in PAGES.items():
+            if module in self._parts:
+                self._links[page] = {"Link": ", ".join(self._links_of(module))}
+
+    def of(self, page: str) -> dict[str, str]:
+        first, _, more = page.partition("/")
+        return self._links.get(f"{first}/*" if more else first, {})
+
+    def _links_of(self, module: str) -> list[str]:
+        known = set(self._closure(_ENTRY))
+        found = [part for part in self._closure(module) if part not in known]
+        styles = dict.fromkeys(css for part in found for css in self._parts[part].get("css", ()))
+        links = [f"</{self._parts[part]['file']}>; rel=modulepreload" for part in found]
+        return links + [f"</{css}>; rel=preload; as=style; crossorigin" for css in styles]
+
+    def _closure(self, part: str) -> list[str]:
+        """A module and all that it imports at once."""
+        found: dict[str, None] = {}
+        wanted = [part]
+        while wanted:
+            if (one := wanted.pop()) not in found:
+                found[one] = None
+                wanted += self._parts[one].get("imports", ())
+        return list(found)
 
 
 class _Last(APIRoute):
@@ -108,15 +176,21 @@ def _wants_page(request: Request, page: str) -> bool:
     return page == "" or "text/html" in request.headers.get("accept", "")
 
 
-def _answer(request: Request, name: str, file: _File) -> Response:
+def _answer(
+    request: Request, name: str, file: _File, more: Mapping[str, str] | None = None
+) -> Response:
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     headers = {
         **HEADERS,
+        **(more or {}),
         "Cache-Control": _FOREVER if name.startswith(_HASHED) else _ASK_AGAIN,
         "Vary": "Accept-Encoding",
     }
-    path = file.path
-    if file.packed and "gzip" in request.headers.get("accept-encoding", ""):
-        path = path.with_name(path.name + ".gz")
+    packed = file.packed
+    if packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
-    return FileResponse(path, media_type=kind, headers=headers)
+    else:
+        packed = None
+    if file.kept is not None and packed == file.packed:
+        return Response(file.kept, media_type=kind, headers=headers)
+    return FileResponse(packed or file.path, media_type=kind, headers=headers)

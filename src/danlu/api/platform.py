@@ -62,6 +62,7 @@ async def server(our: Our, who: Who) -> Values:
         "disk_low_since": info.disk_low_since,
         "disk_free": info.disk_free,
         "ssh_port": info.ssh_port,
+        "ssh_host_key": info.ssh_host_key,
     }
 
 

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
 from danlu.api.dependencies import Our, Who, still
-from danlu.api.node_texts import Telling
+from danlu.api.node_texts import NodeUpdates
 from danlu.api.problems import ApiProblem
 from danlu.api.views import event_view
 from danlu.services.gpu_usage import GpuNow, Wave
@@ -115,25 +115,25 @@ async def stream(
     seq, reset = await our.stream.begin(_start(last_event_id, after))
     hello = _block("hello", {"seq": seq, "at": time.time(), "reset": reset}, seq)
     news = our.stream.listen(who, wanted, seq, lambda: still(request))
-    blocks = _blocks(hello, news, Telling(brief))
+    blocks = _blocks(hello, news, NodeUpdates(brief))
     return StreamingResponse(blocks, media_type="text/event-stream", headers=_HEADERS)
 
 
 async def _blocks(
-    hello: bytes, stream: AsyncGenerator[News], telling: Telling
+    hello: bytes, stream: AsyncGenerator[News], updates: NodeUpdates
 ) -> AsyncIterator[bytes]:
     """Rendered early, so that a slow reader only keeps the text alive."""
     yield hello
     async with aclosing(stream):
         async for news in stream:
-            yield _text(news, telling)
+            yield _text(news, updates)
             del news
 
 
-def _text(news: News, telling: Telling) -> bytes:
+def _text(news: News, updates: NodeUpdates) -> bytes:
     text = b"".join([_job_block(each) for each in news.happenings])
     if news.nodes is not None:
-        text += telling.block(news.nodes)
+        text += updates.block(news.nodes)
     if news.usage is not None:
         text += _usage_block(news.usage)
     return text or _beat(news.seq)

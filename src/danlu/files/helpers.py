@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import logging
 import os
@@ -71,9 +72,10 @@ class RootAt:
 class Call:
     """One request and its answers. Closing it cancels what is not done."""
 
-    def __init__(self, helper: Helper, sock: socket.socket) -> None:
+    def __init__(self, helper: Helper, sock: socket.socket, pipe: int | None = None) -> None:
         self._helper = helper
         self._sock = sock
+        self.pipe = pipe  # this end of it, for bytes in one direction
         self._loop = asyncio.get_running_loop()
         self._open = True
         helper.enter()
@@ -142,9 +144,19 @@ class Call:
         self._helper.stuck = 0
         return data
 
+    def is_stuck(self) -> None:
+        """For who passes on bytes by the pipe, and has waited for too long."""
+        self._helper.stuck += 1
+
+    def close_pipe(self) -> None:
+        if self.pipe is not None:
+            os.close(self.pipe)
+            self.pipe = None
+
     def close(self) -> None:
         if self._open:
             self._open = False
+            self.close_pipe()
             self._sock.close()
             self._helper.leave()
 
@@ -181,14 +193,18 @@ class Helper:
         for each in (mine, theirs):
             _widen(each)
         mine.setblocking(False)
-        call = Call(self, mine)
+        pipe, far = _pipe(values.get("pipe"))
+        call = Call(self, mine, pipe)
         try:
             with theirs:
-                await self._hand_over([theirs.fileno(), *roots])
+                await self._hand_over([theirs.fileno(), *roots, *far])
             await call.send(values)
         except BaseException:
             call.close()
             raise
+        finally:
+            for fd in far:
+                os.close(fd)
         return call
 
     async def _hand_over(self, fds: list[int]) -> None:
@@ -213,6 +229,18 @@ class Helper:
         self.close()
         with contextlib.suppress(OSError):
             self._process.kill()
+
+
+def _pipe(direction: object) -> tuple[int | None, list[int]]:
+    """This end and the helper's, if the request comes with one: `down` or `up`."""
+    if direction not in ("down", "up"):
+        return None, []
+    reads, writes = os.pipe2(os.O_CLOEXEC)
+    with contextlib.suppress(OSError):  # beyond what one user may have in pipes
+        fcntl.fcntl(reads, fcntl.F_SETPIPE_SZ, _BUFFER)
+    mine, far = (reads, writes) if direction == "down" else (writes, reads)
+    os.set_blocking(mine, False)
+    return mine, [far]
 
 
 def _widen(sock: socket.socket) -> None:

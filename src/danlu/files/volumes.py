@@ -10,6 +10,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from danlu.access.identities import Person
 from danlu.engines.api import HostMount, Refused
@@ -25,6 +26,7 @@ USER = "user"
 SHARE = "share"
 BUILT_IN = (HOME, USER, SHARE)
 SHARE_OF = f"{SHARE}."  # share.GROUP is the volume of a group
+MOST_PEOPLE = 1000  # whose volumes are remembered
 AREA = "volumes"  # the part of the data folder that may hold volumes
 
 
@@ -53,6 +55,7 @@ class Volumes:
         self.user_root = None if user is None else real_path(user.source)
         self._made: dict[str, VolumeConfig] = {}
         self._real: dict[str, str] = {}
+        self._seen_by: dict[tuple[str, ...], Mapping[str, Volume]] = {}  # a person and their groups
         self._find_folders()
 
     # -- the catalogue ------------------------------------------------------------------------
@@ -68,9 +71,11 @@ class Volumes:
 
     def remove(self, name: str) -> None:
         self._made.pop(name, None)
+        self._seen_by.clear()
 
     def _find_folders(self) -> None:
         """Links are resolved here and never again, so a link planted later has no effect."""
+        self._seen_by.clear()
         for volume in self.catalogue().values():
             self._real[volume.name] = real_path(volume.source)
 
@@ -91,8 +96,17 @@ class Volumes:
 
     # -- for a person -------------------------------------------------------------------------
 
-    def usable(self, person: Person) -> dict[str, Volume]:
+    def usable(self, person: Person) -> Mapping[str, Volume]:
         """Everything a person may mount, by name."""
+        key = (person.name, *person.groups)
+        found = self._seen_by.get(key)
+        if found is None:
+            if len(self._seen_by) >= MOST_PEOPLE:
+                self._seen_by.clear()
+            found = self._seen_by[key] = MappingProxyType(self._usable(person))
+        return found
+
+    def _usable(self, person: Person) -> dict[str, Volume]:
         found = {volume.name: volume for volume in self._own(person)}
         for config in self.catalogue().values():
             if may_use(config, person):
@@ -104,7 +118,7 @@ class Volumes:
         if config is not None:
             real = self._real[name]
             return Volume(config, real, config.target) if may_use(config, person) else None
-        return next((volume for volume in self._own(person) if volume.name == name), None)
+        return self.usable(person).get(name)
 
     def _own(self, person: Person) -> Iterable[Volume]:
         home = f"{self._data}/home/{person.name}"

@@ -6,12 +6,12 @@ import contextlib
 import secrets
 from typing import Any
 
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from danlu.api.dav import xml
 from danlu.api.dav.visit import Refused, Values, Visit, destination
-from danlu.api.file_uploads import LARGEST, MOST_READ, PIECE
+from danlu.api.file_uploads import LARGEST
+from danlu.api.upload_bodies import pass_on
 from danlu.services.file_calls import Transfer
 from danlu.services.file_words import FileFault
 
@@ -91,21 +91,18 @@ def _modified(visit: Visit) -> float | None:
 
 async def _send(visit: Visit, path: str, told: dict[str, Any]) -> int:
     transfer = await visit.files.upload(visit.asks, "append", path, **told)
-    held = transfer.buffer()
     try:
         if not told["size"]:
             return await _finish(transfer)
-        async for piece in visit.request.stream():
-            for at in range(0, len(piece), MOST_READ):
-                if len(held) > PIECE - MOST_READ:
-                    await transfer.write(held)
-                    held = transfer.buffer()
-                held += piece[at : at + MOST_READ]
-        if len(held) > len(transfer.buffer()):
-            await transfer.write(held)
-        return await _finish(transfer)
-    except ClientDisconnect:
-        raise Refused(400, "The connection ended before the file did") from None
+
+        async def check() -> None:
+            await visit.files.check_room(visit.asks, path, 0)
+
+        whole = await pass_on(visit.request, transfer, told["size"], check)
+        end = int((await transfer.result())["offset"])
+        if not whole:
+            raise Refused(400, "The connection ended before the file did")
+        return end
     finally:
         transfer.close()
 

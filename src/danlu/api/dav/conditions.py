@@ -47,7 +47,7 @@ def parse(header: str) -> list[List]:
             found.append(List(path, tuple(inside)))
             inside = None
         elif token and inside is None:
-            path = unquote(urlsplit(token).path)
+            path = _path(token)
         elif inside is not None and (token or etag):
             inside.append(Condition(negated, token or "", etag or ""))
             negated = False
@@ -58,6 +58,13 @@ def parse(header: str) -> list[List]:
     if inside is not None or not found:
         raise Malformed
     return found
+
+
+def _path(address: str) -> str:
+    try:
+        return unquote(urlsplit(address).path)
+    except ValueError as error:  # a host such as [::1
+        raise Malformed from error
 
 
 def tokens(lists: list[List]) -> set[str]:

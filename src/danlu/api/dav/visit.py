@@ -132,7 +132,10 @@ def path_in(path: str) -> str:
 
 
 def destination(visit: Visit) -> str:
-    parts = urlsplit(visit.header("destination"))
+    try:
+        parts = urlsplit(visit.header("destination"))
+    except ValueError:  # a host such as [::1
+        raise Refused(400, "The Destination header cannot be read") from None
     if not parts.path:
         raise Refused(400, "The Destination header is missing")
     if parts.netloc and parts.netloc.rpartition("@")[2] != visit.header("host"):

@@ -69,10 +69,10 @@ OPERATIONS: dict[str, Callable[[Request], None]] = {
 
 
 def serve(control: socket.socket) -> None:
-    """A message is one request: its socket, then the roots it is about."""
+    """A message is one request: its socket, the roots it is about, and a pipe if it needs one."""
     busy = threading.BoundedSemaphore(MOST_AT_ONCE)
     while True:
-        data, fds, _, _ = socket.recv_fds(control, 16, MOST_ROOTS + 1)
+        data, fds, _, _ = socket.recv_fds(control, 16, MOST_ROOTS + 2)
         if not data:
             os._exit(0)  # the server has gone; threads that hang must not keep us
         if not fds:
@@ -82,13 +82,12 @@ def serve(control: socket.socket) -> None:
 
 
 def _handle(fds: list[int], busy: threading.BoundedSemaphore) -> None:
-    sock = socket.socket(fileno=fds[0])
-    roots = fds[1:]
+    sock = socket.socket(fileno=fds.pop(0))
     try:
         with sock:
-            _answer(sock, roots)
+            _answer(sock, fds)
     finally:
-        for fd in roots:
+        for fd in fds:
             os.close(fd)
         busy.release()
 
@@ -103,23 +102,25 @@ def _inner(root: int, prefix: str, path: str) -> int:
     return fd
 
 
-def _answer(sock: socket.socket, roots: list[int]) -> None:
+def _answer(sock: socket.socket, fds: list[int]) -> None:
     request = None
     try:
         values = wire.receive(sock)
         told = values["roots"]
-        if len(told) != len(roots):
+        piped = 1 if values.get("pipe") else 0
+        if len(told) + piped != len(fds):
             raise wire.Ended
         for index, each in enumerate(told):
             if each["prefix"]:
-                roots[index] = _inner(roots[index], each["prefix"], each["path"])
+                fds[index] = _inner(fds[index], each["prefix"], each["path"])
         request = Request(
             sock,
             values,
             [
                 Root(fd, each["path"], each["volume"], each["read_only"])
-                for fd, each in zip(roots, told, strict=True)
+                for fd, each in zip(fds, told, strict=False)
             ],
+            fds[-1] if piped else None,
         )
         OPERATIONS[values["op"]](request)
     except (wire.Ended, Cancelled):

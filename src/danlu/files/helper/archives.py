@@ -18,7 +18,7 @@ from typing import Any
 
 from danlu.files.helper import wire
 from danlu.files.helper.beneath import FOLDER, Place, locate, located, open_regular
-from danlu.files.helper.contents import send_part
+from danlu.files.helper.contents import send_part, write_all
 from danlu.files.helper.entries import ours
 from danlu.files.helper.faults import Fault
 from danlu.files.helper.request import Request
@@ -37,7 +37,7 @@ def archive(request: Request) -> None:
     layout = Layout(request)
     request.answer(size=layout.size, etag=layout.etag, modified_at=time.time(), files=len(layout))
     part = wire.receive(request.sock)
-    layout.send(request, int(part["start"]), int(part["stop"]))
+    layout.send(request.outlet(part), int(part["start"]), int(part["stop"]))
 
 
 class _Member:
@@ -145,9 +145,9 @@ class Layout:
 
     # -- sending ------------------------------------------------------------------------------
 
-    def send(self, request: Request, start: int, stop: int) -> None:
+    def send(self, target: int, start: int, stop: int) -> None:
         index = max(0, bisect.bisect_right(self._starts, start) - 1)
-        out = _Out(request)
+        out = _Out(target)
         while start < stop and index < len(self._members):
             member = self._members[index]
             index += 1
@@ -159,7 +159,7 @@ class Layout:
                 start += len(piece)
             begin, end = start - inner, min(member.size, stop - inner)
             if start < stop and begin < end:
-                self._send_data(request, out, member, begin, end)
+                self._send_data(out, member, begin, end)
                 start += end - begin
             pad = min(stop, inner + _padded(member.size)) - start
             if pad > 0:
@@ -169,9 +169,7 @@ class Layout:
             out.write(bytes(stop - start))
         out.flush()
 
-    def _send_data(
-        self, request: Request, out: _Out, member: _Member, begin: int, end: int
-    ) -> None:
+    def _send_data(self, out: _Out, member: _Member, begin: int, end: int) -> None:
         if member.top < 0:
             out.write(member.tail[begin:end])
             return
@@ -187,7 +185,7 @@ class Layout:
                 out.write(data)
             else:
                 out.flush()
-                send_part(request.sock, fd, begin, end)
+                send_part(out.target, fd, begin, end)
         finally:
             os.close(fd)
 
@@ -214,8 +212,8 @@ def _padded(size: int) -> int:
 class _Out(io.RawIOBase):
     """Gathers small pieces."""
 
-    def __init__(self, request: Request) -> None:
-        self._sock = request.sock
+    def __init__(self, target: int) -> None:
+        self.target = target
         self._held = bytearray()
 
     def writable(self) -> bool:
@@ -229,10 +227,7 @@ class _Out(io.RawIOBase):
 
     def flush(self) -> None:
         if self._held:
-            try:
-                self._sock.sendall(self._held)
-            except OSError as error:
-                raise wire.Ended from error
+            write_all(self.target, self._held)
             self._held = bytearray()
 
 

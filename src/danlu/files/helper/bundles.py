@@ -17,7 +17,7 @@ from danlu.files.helper.beneath import FOLDER, Place, folder_at
 from danlu.files.helper.changes import numbered
 from danlu.files.helper.entries import UPLOAD, ours
 from danlu.files.helper.faults import Fault
-from danlu.files.helper.names import LONGEST
+from danlu.files.helper.names import LONGEST, to_text
 from danlu.files.helper.request import Request
 
 MOST_ENTRIES = 1_000_000
@@ -144,7 +144,7 @@ class _Target:
         for step in target.split(b"/"):
             depth += {b"..": -1, b".": 0, b"": 0}.get(step, 1)
             if depth < 0 or target.startswith(b"/"):
-                raise Fault("leads_out")
+                raise Fault("link_leads_out", detail=to_text(target))
         try:
             os.symlink(target, parts[-1], dir_fd=folder)
         except FileExistsError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 
 from danlu.files.helper import wire
 from danlu.files.helper.beneath import open_file
@@ -29,27 +28,36 @@ def content(request: Request) -> None:
             name=to_text(where.name),
         )
         part = wire.receive(request.sock)
-        send_part(request.sock, fd, int(part["start"]), int(part["stop"]))
+        send_part(request.outlet(part), fd, int(part["start"]), int(part["stop"]))
     finally:
         os.close(fd)
 
 
-def send_part(sock: socket.socket, fd: int, start: int, stop: int) -> None:
+def send_part(out: int, fd: int, start: int, stop: int) -> None:
     """Raises Fault if the file has become shorter: what was promised cannot be sent any more."""
     while start < stop:
         try:
-            sent = os.sendfile(sock.fileno(), fd, start, min(PIECE, stop - start))
+            sent = os.sendfile(out, fd, start, min(PIECE, stop - start))
         except OSError as error:
             if error.errno not in (errno.EINVAL, errno.ENOSYS):
                 raise wire.Ended from error
-            sent = _copy(sock, fd, start, stop)
+            sent = _copy(out, fd, start, stop)
         if not sent:
             raise Fault("changed")
         start += sent
 
 
-def _copy(sock: socket.socket, fd: int, start: int, stop: int) -> int:
+def _copy(out: int, fd: int, start: int, stop: int) -> int:
     """For file systems that know no sendfile."""
     data = os.pread(fd, min(PIECE, stop - start), start)
-    sock.sendall(data)
+    write_all(out, data)
     return len(data)
+
+
+def write_all(out: int, data: bytes | bytearray) -> None:
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(out, view) :]
+    except OSError as error:
+        raise wire.Ended from error

@@ -14,7 +14,7 @@ from typing import Any
 from danlu.files.helper.beneath import folder_at
 from danlu.files.helper.entries import COPY, UPLOAD, entry_in, kind_of, ours
 from danlu.files.helper.faults import Cancelled
-from danlu.files.helper.listing import STALE
+from danlu.files.helper.folder_names import STALE
 from danlu.files.helper.names import to_text
 from danlu.files.helper.request import Request
 from danlu.files.helper.trees import Step, remove, walk

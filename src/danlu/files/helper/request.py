@@ -17,10 +17,17 @@ MOST_RESULTS = 1000
 
 
 class Request:
-    def __init__(self, sock: socket.socket, values: wire.Values, roots: list[Root]) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        values: wire.Values,
+        roots: list[Root],
+        pipe: int | None = None,
+    ) -> None:
         self.sock = sock
         self.values = values
         self.roots = roots
+        self.pipe = pipe  # for bytes in one direction, if the server wants them that way
         self.files = 0
         self.bytes = 0
         self.files_total: int | None = None
@@ -50,6 +57,10 @@ class Request:
     def number(self, key: str, default: int = 0) -> int:
         value = self.values.get(key)
         return default if value is None else int(value)
+
+    def outlet(self, part: wire.Values) -> int:
+        """Where the bytes of a part go: the pipe, or the socket."""
+        return self.pipe if self.pipe is not None and part.get("piped") else self.sock.fileno()
 
     # -- answering ----------------------------------------------------------------------------
 

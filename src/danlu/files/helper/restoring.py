@@ -18,11 +18,13 @@ from danlu.files.helper.trees import remove
 def restore(request: Request) -> None:
     conflict = request.text("conflict") or "refuse"
     for root, item in _asked(request):
+        shown = f"{root.volume}~{item}"
         try:
             with open_bin(root, False) as own:
                 fd = os.open(item, FOLDER, dir_fd=own)
                 try:
                     target = Place(root, split(str(info_of(fd)["path"])))
+                    shown = target.shown
                     writable(target)
                     make_folders(target.parent())
                     with parent_of(target) as (folder, _):
@@ -34,7 +36,7 @@ def restore(request: Request) -> None:
             request.made(done)
             request.tick(1)
         except (OSError, Fault, ValueError, KeyError) as error:
-            request.problem(error, f"{root.volume}~{item}")
+            request.problem(error, shown)
     request.outcome()
 
 
