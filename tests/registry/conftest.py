@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -33,6 +34,30 @@ free = "1M"
 [registry.user_quotas]
 frugal = "3M"
 """
+
+
+# Python itself may be where only root may read: once the registry is another user, it can load
+# nothing more. Here it cannot on any machine.
+UNREADABLE = """
+import os, sys
+
+if "danlu.server.registry_process" in sys.orig_argv:
+    become = os.setresuid
+
+    def alone(*user):
+        become(*user)
+        sys.path.clear()
+        sys.path_importer_cache.clear()
+
+    os.setresuid = alone
+"""
+
+
+def unreadable_python(folder: Path) -> dict[str, str]:
+    """The server's environment."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(UNREADABLE)
+    return {"PYTHONPATH": str(folder)}
 
 
 class World:
@@ -68,7 +93,8 @@ class World:
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("registry")
-    server = DanluServer(folder / "data", CONFIG.format(port=free_port()))
+    env = unreadable_python(folder / "python")
+    server = DanluServer(folder / "data", CONFIG.format(port=free_port()), extra_env=env)
     server.start()
     world = World(server)
     yield world

@@ -165,6 +165,19 @@ def test_a_blob_is_not_mounted_from_anothers_repository(world: World, repository
         assert api.head(f"/{mine}/blobs/{digest}").status_code == 404
 
 
+def test_whoever_mounts_is_told_to_ask_for_both_repositories(world: World, repository: str) -> None:
+    other = f"share/{world.group}/{world.people.name('r')}"
+    query = {"mount": digest_of(b"x"), "from": repository}
+    with httpx.Client(base_url=f"{world.url}/v2", trust_env=False) as nobody:
+        answer = nobody.post(f"/{other}/blobs/uploads/", params=query)
+        assert answer.status_code == 401
+        wanted = f'scope="repository:{other}:pull,push repository:{repository}:pull"'
+        assert wanted in answer.headers["www-authenticate"]
+        query["from"] = 'x"y'
+        again = nobody.post(f"/{other}/blobs/uploads/", params=query)
+        assert f'scope="repository:{other}:pull,push"' in again.headers["www-authenticate"]
+
+
 def test_what_nobody_has_is_not_mounted(world: World, api: httpx.Client, repository: str) -> None:
     query = {"mount": digest_of(b"nobody has it"), "from": repository}
     answer = api.post(f"/{repository}/blobs/uploads/", params=query)

@@ -23,7 +23,7 @@ from danlu.registry.messages import (
     Send,
     read_request,
 )
-from danlu.registry.names import HUB, owner_of
+from danlu.registry.names import HUB, is_repository, owner_of
 from danlu.registry.routes import blob_routes, list_routes, manifest_routes, upload_routes
 from danlu.registry.store import Store
 from danlu.registry.tokens import DELETE, PULL, PUSH, Claims
@@ -157,6 +157,9 @@ class App:
             who = None
         if repository:
             scope = f"repository:{repository}:{','.join(actions)}"
+            source = request.first("from") if request.first("mount") else ""
+            if is_repository(source):  # a token that is good for both, as the usual registry asks
+                scope += f" repository:{source}:{PULL}"
         if who is None:
             raise self._challenge(request, scope)
         if repository and not all(who.may(repository, action) for action in actions):

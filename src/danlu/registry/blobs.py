@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import os
 import secrets
@@ -67,13 +68,14 @@ class Draft:
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._on_its_way = 0  # bytes that the disk has been told to write
 
-    def write(self, pieces: Sequence[bytes], at: int, digest: hashlib._Hash) -> None:
-        # Joined: each call gives up Python's lock, and on a busy machine waits to get it back.
-        view = memoryview(b"".join(pieces))
-        digest.update(view)
-        while view:
-            done = os.pwrite(self.fd, view, at)
-            at, view = at + done, view[done:]
+    def write(self, pieces: Sequence[bytes | memoryview], at: int, digest: hashlib._Hash) -> None:
+        """Large ones, please: each call here gives up Python's lock and has to get it back."""
+        for piece in pieces:
+            digest.update(piece)
+            done = os.pwrite(self.fd, piece, at)
+            while done < len(piece):
+                done += os.pwrite(self.fd, piece[done:], at + done)
+            at += done
         if at >= self._on_its_way + _AHEAD:
             _begin_writing(self.fd, self._on_its_way, at - self._on_its_way)
             self._on_its_way = at
@@ -99,10 +101,12 @@ class Draft:
 
 def _begin_writing(fd: int, at: int, size: int) -> None:
     """The disk writes while more comes, and not only in `keep`, when the client waits for it."""
-    import ctypes
+    _sync_file_range(fd, at, size, _SYNC_FILE_RANGE_WRITE)  # only a hint
 
-    begin = ctypes.CDLL(None, use_errno=True).sync_file_range
-    begin(fd, ctypes.c_int64(at), ctypes.c_int64(size), _SYNC_FILE_RANGE_WRITE)  # only a hint
+
+# Not when it is first needed: by then we are another user, who may not be able to read Python.
+_sync_file_range = ctypes.CDLL(None).sync_file_range
+_sync_file_range.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 
 
 def _sync_folder(path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from danlu.registry.errors import Headers, Refusal
+from danlu.registry.serving import INCOMING, Incoming
 from danlu.registry.store import PIECE, Store
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -36,12 +37,21 @@ class Request:
     scheme: str
     receive: Receive
     send: Send
+    incoming: Incoming | None = None  # the body, where the server has a faster way to it
 
     def first(self, key: str, default: str = "") -> str:
         return self.query.get(key, [default])[0]
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """The body. Raises Disconnected if it ends too early."""
+        while self.incoming is not None:
+            taken, more = await self.incoming.take()
+            if taken is None:
+                raise Disconnected
+            for piece in taken:
+                yield piece
+            if not more:
+                return
         while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
@@ -85,6 +95,7 @@ def read_request(scope: dict[str, Any], receive: Receive, send: Send) -> Request
         scope["scheme"],
         receive,
         send,
+        scope.get(INCOMING),
     )
 
 

@@ -8,7 +8,7 @@ from asyncio.events import TimerHandle
 from collections import Counter
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 HEAD_SECONDS = 20.0
 REST_SECONDS = 300.0
@@ -16,6 +16,8 @@ REST_SECONDS = 300.0
 MOST_URL = 16 * 1024
 MOST_HEAD = 64 * 1024
 _READ_AHEAD = 512 * 1024
+INCOMING = "danlu.incoming"
+"""Where an app finds it in the scope of a request."""
 _SHARE = 8
 """One address has an eighth of all connections, this machine itself has them all."""
 
@@ -24,9 +26,46 @@ class _Refused(Exception):
     """Stops the parser; the connection is closed."""
 
 
+class Incoming:
+    """The body of a request as it comes: uvicorn's own way copies each byte twice more."""
+
+    __slots__ = ("_cycle", "_over", "_pieces", "_size")
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle = cycle
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._over = False  # all of it was taken
+
+    def add(self, piece: bytes) -> int:
+        """How much nobody has taken yet."""
+        self._pieces.append(piece)
+        self._size += len(piece)
+        return self._size
+
+    async def take(self) -> tuple[list[bytes] | None, bool]:
+        """What has come, and whether there is more to come; None: the client is gone."""
+        cycle = self._cycle
+        if self._over:
+            return [], False
+        if cycle.waiting_for_100_continue and not cycle.transport.is_closing():
+            cycle.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            cycle.waiting_for_100_continue = False
+        if not cycle.disconnected and not cycle.response_complete:
+            cycle.flow.resume_reading()
+            await cycle.message_event.wait()
+            cycle.message_event.clear()
+        if cycle.disconnected or cycle.response_complete:
+            return None, False
+        taken, self._pieces, self._size = self._pieces, [], 0
+        self._over = not cycle.more_body
+        return taken, cycle.more_body
+
+
 class BoundedProtocol(HttpToolsProtocol):
     most = 1000
     count: Counter[str]
+    _incoming: Incoming
 
     _place: str | None = None
     _timer: TimerHandle | None = None
@@ -73,13 +112,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_request, self._head = True, 0
         self._body_over = False
         super().on_headers_complete()
+        self._incoming = Incoming(self.cycle)
+        self.scope[INCOMING] = self._incoming  # type: ignore[literal-required]
 
     def on_body(self, body: bytes) -> None:
         """As uvicorn's, which stops reading after 64 KiB: too often for layers."""
         if self.cycle.response_complete:
             return
-        self.cycle.body += body
-        if len(self.cycle.body) > _READ_AHEAD:
+        if self._incoming.add(body) > _READ_AHEAD:
             self.flow.pause_reading()
         self.cycle.message_event.set()
 

@@ -26,6 +26,7 @@ from typing import TypeVar
 
 from danlu.registry import refusals
 from danlu.registry.blobs import Blobs, Draft
+from danlu.registry.buffers import Buffers, Pool
 from danlu.registry.database import Database, Manifest
 from danlu.registry.errors import Refusal, bad_digest, unknown_blob, unknown_upload
 from danlu.registry.manifests import Document, read
@@ -33,7 +34,6 @@ from danlu.registry.names import Owner, is_digest, is_tag, owner_of
 from danlu.registry.settings import RegistrySettings
 
 PIECE = 1 << 20
-MOST_HELD = 4 << 20
 SMALL = 1 << 20
 """Blobs up to this are taken although the quota is full: the config comes after all layers."""
 SLACK = 64 << 20
@@ -75,6 +75,7 @@ class Store:
         self.written = time.time()
         self._uploads: dict[str, Upload] = {}
         self._uploading: Counter[str] = Counter()  # owner -> bytes
+        self._pool = Pool()
         self._unchecked = 0  # bytes since the disk was last looked at
         self._used: dict[str, int] = {}  # owner -> bytes, until something changes
         self.changed: Callable[[str, str, Sequence[str]], None] = lambda repository, by, tags: None
@@ -180,22 +181,25 @@ class Store:
         if upload.busy:
             raise Refusal(409, "BLOB_UPLOAD_INVALID", "another request is writing this upload")
         upload.busy = True
+        buffers = Buffers(self._pool)
         work: asyncio.Future[None] | None = None
-        held: list[bytes] = []
+        written: list[memoryview] = []
         try:
-            count = 0
             async for piece in pieces:
-                held.append(piece)
-                count += len(piece)
+                buffers.add(piece)
                 # On a busy machine a thread comes to its turn late: then it gets more at once.
-                if count >= MOST_HELD or (count >= PIECE and (work is None or work.done())):
+                if buffers.many or (buffers.some and (work is None or work.done())):
                     if work is not None:
                         await work
-                    work, held, count = await self._write(upload, held, count), [], 0
+                        buffers.give_back(written)
+                    written = buffers.take()
+                    work = await self._write(upload, written)
             if work is not None:
                 await work
-            if held:
-                await (await self._write(upload, held, count))
+                buffers.give_back(written)
+            if written := buffers.take(all_of_it=True):
+                work = await self._write(upload, written)
+                await work
         except OSError as error:
             self.cancel(upload)
             raise refusals.of_disk(error) from None
@@ -203,12 +207,14 @@ class Store:
             self.cancel(upload)
             raise
         finally:
-            upload.busy = False
-            upload.touched = time.monotonic()
             if work is not None and not work.done():
                 await asyncio.wait([work])
+            buffers.give_back(written + buffers.take(all_of_it=True))
+            upload.busy = False
+            upload.touched = time.monotonic()
 
-    async def _write(self, upload: Upload, pieces: list[bytes], count: int) -> asyncio.Future[None]:
+    async def _write(self, upload: Upload, pieces: list[memoryview]) -> asyncio.Future[None]:
+        count = sum(map(len, pieces))
         if upload.size + count > SMALL:
             await self._admit(upload.owner, count)
         at, upload.size = upload.size, upload.size + count
