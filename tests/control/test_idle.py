@@ -92,7 +92,7 @@ async def test_tensorboard_is_used_by_its_visitors_only(tmp_path: Path) -> None:
     harness.more = {"sample_every": 0.05, "idle": everything_is_use}
     give(harness.data, tools_venv())
     await harness.open()
-    row = await harness.submit(tool="tensorboard", args=["/tmp"], idle_limit=LIMIT, kind="service")
+    row = await harness.submit(tool="tensorboard", args=["/etc"], idle_limit=LIMIT, kind="service")
     job = harness.controller.context.jobs[row.id]
     leave = harness.controller.context.presence.enter(job.id)
     await harness.until(row, State.RUNNING)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from danlu.control import driver
+from danlu.control.life import Stage
 from danlu.engines.api import Identity, Launch, TaskLaunch
 from danlu.sched.api import CauseKind
 from danlu.sched.explain.words import sentence
@@ -44,6 +46,12 @@ class QueueingHarness(Harness):
     async def attempt(self, job: JobRow) -> AttemptRow:
         """As it is on disk."""
         return (await self.lookup.attempts(job.id))[-1]
+
+    async def written(self, job: JobRow, entry: Entry) -> None:
+        """Waits until its handle is on disk."""
+        async with asyncio.timeout(PATIENCE):
+            while (await self.attempt(job)).handle != entry.handle:  # noqa: ASYNC110 - a file
+                await asyncio.sleep(0.02)
 
     async def events(self, job: JobRow) -> list[str]:
         found = await self.store.read(lambda tx: events_of(tx, job.id))
@@ -255,7 +263,7 @@ async def test_a_result_that_the_engine_forgot_is_lost_and_the_job_is_tried_agai
     job = await harness.submit(command="sleep 0.4")
     await harness.until(job, "running")
     await harness.close()
-    harness.system.forgets = True
+    harness.system.forget()  # it may have ended by now
     await eventually(lambda: not harness.system.entries)
     harness.system.forgets = False
     await harness.open()
@@ -271,13 +279,46 @@ async def test_what_waits_in_the_engines_queue_is_found_there_after_a_restart(
     entry = await harness.submitted(job)
     await eventually(lambda: harness.controller.context.jobs[job.id].seen)
     await harness.restart()
-    await asyncio.sleep(A_WHILE)
+    await harness.written(job, entry)
     assert (await harness.look(job)).state == "queued"
-    assert (await harness.attempt(job)).handle == entry.handle
+    assert "pending" in await harness.events(job)
     harness.system.release()
     ended = await harness.ended(job)
     assert (ended.state, ended.attempt) == ("succeeded", 1)
     assert len(harness.system.submissions) == 1
+
+
+async def test_a_short_stay_in_the_engines_queue_is_not_written_but_its_handle_is(
+    harness: QueueingHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "SETTLED", 3600.0)
+    harness.system.held = True
+    job = await harness.submit(command="true")
+    entry = await harness.submitted(job)
+    live = harness.controller.context.jobs[job.id]
+    await eventually(lambda: live.stage is Stage.PENDING)
+    assert (await harness.attempt(job)).handle == ""
+    harness.system.release()
+    assert (await harness.ended(job)).state == "succeeded"
+    assert (await harness.attempt(job)).handle == entry.handle
+    assert "pending" not in await harness.events(job)
+
+
+async def test_a_stop_soon_after_it_joined_the_engines_queue_is_not_overwritten(
+    harness: QueueingHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "SETTLED", 1.5)
+    harness.system.held = True
+    job = await harness.submit(command="true")
+    entry = await harness.submitted(job)
+    live = harness.controller.context.jobs[job.id]
+    await eventually(lambda: live.stage is Stage.PENDING)
+    harness.system.away = True  # it cannot be told yet
+    await harness.controller.stop(live, "ann")
+    await harness.written(job, entry)
+    assert (await harness.look(job)).state == "stopping"
+    harness.system.away = False
+    assert (await harness.ended(job)).state == "stopped"
 
 
 async def test_what_is_starting_for_long_is_found_there_after_a_restart(

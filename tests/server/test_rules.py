@@ -124,7 +124,7 @@ def test_a_queue_with_jobs_is_not_removed_but_one_without_is(harness: Harness) -
         (("queue", "set", "x", "--node", "n1", "--all-nodes"), 2, "cannot be combined"),
         (("queue", "merge", "nothing", "default"), 3, "There is no queue nothing"),
         (("queue", "remove", "nothing"), 3, "There is no queue nothing"),
-        (("queue", "merge", "x"), 2, "Missing argument"),
+        (("queue", "merge", "x"), 2, "Missing argument: INTO"),
         (("quota", "set", "user", "frank", "--gpus", "3"), 5, "declared in danlu.toml"),
         (("quota", "set", "user", "nobody", "--gpus", "3"), 3, "There is no user nobody"),
         (("quota", "set", "user", "admin", "--guaranteed", "3"), 2, "belongs to one group"),

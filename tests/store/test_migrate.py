@@ -103,6 +103,16 @@ def test_people_of_the_first_version_are_still_there(empty: Database, url: str) 
     assert kinds == [("t1", "machine", "all"), ("t2", "session", "all")]
 
 
+def test_keys_are_kept_when_two_people_may_have_the_same(empty: Database) -> None:
+    migrate.upgrade(empty, "0014")
+    run(empty, "INSERT INTO ssh_keys VALUES ('k1', 'alice', 'laptop', 'SHA256:a', 'ssh-x A', 1.5)")
+    migrate.prepare(empty)
+    run(empty, "INSERT INTO ssh_keys VALUES ('k2', 'bob', '', 'SHA256:a', 'ssh-x A', 2.5)")
+    found = run(empty, "SELECT id, owner, label, line, created_at FROM ssh_keys ORDER BY id")
+    assert found[0] == ("k1", "alice", "laptop", "ssh-x A", 1.5)
+    assert [row[0] for row in found] == ["k1", "k2"]
+
+
 OLD_PLACES = """[{"task":0,"node":"n1","cards":[0,1],"share":0,"ports":[5001]}]"""
 OLD_STOP = """{"by":"danlu","why":"moved","to":[{"node":"n2","cards":[3],"share":500}]}"""
 OLD_PLACED = """{"attempt":1,"places":[{"task":0,"node":"n1","cards":[0,1]}]}"""

@@ -59,6 +59,11 @@ def leaves_environment(who: Principal, owner: str, name: str) -> bool:
     return changes_environment(who, owner) or (may_change(who) and name == who.name)
 
 
+def shares_environment(who: Principal, owner: str) -> bool:
+    """Whoever is let in has all files of its owner: theirs alone to give."""
+    return may_change(who) and owner == who.name
+
+
 def starts_environment(who: Principal, owner: str) -> bool:
     """What runs is a job of its owner and counts towards their quotas: theirs alone to start."""
     return may_change(who) and owner == who.name

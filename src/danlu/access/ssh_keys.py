@@ -124,8 +124,7 @@ class SshKeys:
         return await self._store.read(lambda tx: ssh_keys.of(tx, who.name))
 
     async def knows(self, name: str, fingerprint: str) -> bool:
-        row = await self._store.read(lambda tx: ssh_keys.by_fingerprint(tx, fingerprint))
-        return row is not None and row.owner == name
+        return await self._store.read(lambda tx: ssh_keys.has(tx, name, fingerprint))
 
     async def add(self, asks: Asker, line: str, label: str) -> SshKeyRow:
         if not rules.adds_ssh_keys(asks.who):
@@ -140,15 +139,8 @@ class SshKeys:
         named = (label.strip() or key.comment)[:_LONGEST_LABEL]
 
         def op(tx: Tx) -> SshKeyRow:
-            taken = ssh_keys.by_fingerprint(tx, key.fingerprint)
-            if taken is not None:
-                raise Clash(
-                    "key_taken",
-                    Text(
-                        "This key is in use already; every account needs a key of its own",
-                        "该密钥已被使用；每个账号需用自己的密钥",
-                    ),
-                )
+            if ssh_keys.has(tx, asks.name, key.fingerprint):
+                raise Clash("key_known", Text("You have this key already", "你已添加过此密钥"))
             if len(ssh_keys.of(tx, asks.name)) >= MOST:
                 raise Crowded(MOST, Text("SSH keys", "SSH 密钥"))
             row = SshKeyRow(

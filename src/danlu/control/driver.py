@@ -56,8 +56,10 @@ from danlu.store.rows import AttemptRow
 
 LOG_TAIL = 64 * 1024
 SHORT_TAIL = 4 * 1024  # is looked through at once
-SHORT = 0.02
+SHORT = 0.1
 """Seconds. The start and end of a shorter job share one commit."""
+SETTLED = 1.0
+"""Seconds. A shorter time in the engine's queue is not written: its attempt is found by its id."""
 
 
 async def drive(
@@ -200,6 +202,9 @@ def _took(job: LiveJob, attempt: AttemptRow, seen: Seen) -> None:
 
 async def _begun(context: Context, job: LiveJob, attempt: AttemptRow) -> bool:
     """Waits while it is in the engine's queue. Returns False if it ended without running."""
+    due: float | None = None  # when to write that it waits there
+    changed = False
+    clock = asyncio.get_running_loop().time
     while True:
         job.news.clear()
         seen = job.seen
@@ -212,20 +217,38 @@ async def _begun(context: Context, job: LiveJob, attempt: AttemptRow) -> bool:
                 if stage is Stage.RUNNING:
                     _take_places(context, job, attempt, seen.tasks)
                     return True
-                await _note_waiting(context, job, attempt, seen)
-        await job.news.wait()
+                changed = _take_state(context, job, attempt, seen) or changed
+                due = due or clock() + (0.0 if job.handle_kept else SETTLED)
+            if due is not None and clock() >= due:
+                await _note_waiting(context, job, attempt, seen, changed)
+                due, changed = None, False
+                continue
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(due):
+                await job.news.wait()
 
 
-async def _note_waiting(context: Context, job: LiveJob, attempt: AttemptRow, seen: Seen) -> None:
-    """Persists the handle, so that a restarted server finds it with the engine."""
+def _take_state(context: Context, job: LiveJob, attempt: AttemptRow, seen: Seen) -> bool:
+    """What it does while it waits, in memory. Returns whether its state is another one."""
     attempt.handle = seen.handle or attempt.handle
     before, state = job.row.state, state_of(job.stage, attempt.stop is not None)
     attempt.state = job.row.state = state
+    if state is not before:
+        context.notifier.post(job.id)
+    return state is not before
+
+
+async def _note_waiting(
+    context: Context, job: LiveJob, attempt: AttemptRow, seen: Seen, changed: bool
+) -> None:
+    """Persists the handle, so that a restarted server finds it with the engine."""
     words = None
     if job.stage is Stage.PENDING and not job.pending_noted:
         words = seen.tasks[0].detail
-    if words is None and state is before and (job.handle_kept or not attempt.handle):
+    if words is None and not changed and (job.handle_kept or not attempt.handle):
         return  # as with an engine that needs no handles: nothing new
+    # A stop may have been requested since its state was taken.
+    attempt.state = job.row.state = state_of(job.stage, attempt.stop is not None)
     await context.persist(records.waiting(job.row, attempt, words, now()))
     job.handle_kept = bool(attempt.handle)
     job.pending_noted = job.pending_noted or words is not None

@@ -90,12 +90,12 @@ class Planner:
     def snapshot(self) -> Snapshot:
         """An immutable snapshot."""
         context = self._context
-        picture = self._picture(list(context.queue.waiting), tuple(self._running()))
+        picture = self._picture(list(context.queue.waiting), lasting=True)
         return replace(picture, history=context.learning.history())
 
     def decide(self) -> Decision:
         context = self._context
-        decision = decide(self._picture(context.queue.waiting, _Late(self._running)), self.policy)
+        decision = decide(self._picture(context.queue.waiting), self.policy)
         self._memory = decision.memory
         self._claims = decision.claims
         self._reservations = decision.reservations
@@ -136,7 +136,7 @@ class Planner:
     def start_of(self, job: LiveJob) -> Start | Admit | None:
         """Where a new job would start, if the queue is empty."""
         waiting = waiting_of(job.row, job.spec, job.shapes)
-        decision = decide(self._picture([waiting], _Late(self._running)), self.policy)
+        decision = decide(self._picture([waiting]), self.policy)
         if decision.admits:
             return decision.admits[0]
         return decision.starts[0] if decision.starts else None
@@ -191,8 +191,13 @@ class Planner:
         tally = Tally(someone, self._context.ledger.states(), running)
         return tally.users, tally.groups
 
-    def _picture(self, waiting: Sequence[Waiting], running: Sequence[Running]) -> Snapshot:
+    def _picture(self, waiting: Sequence[Waiting], lasting: bool = False) -> Snapshot:
+        """`lasting`: it stays as it is; otherwise it is good for a decision at once."""
         context = self._context
+        running: Sequence[Running] = _Late(self._running)
+        admitted: Sequence[Running] = () if context.engines.plain else _Late(self._admitted)
+        if lasting:
+            running, admitted = tuple(running), tuple(admitted)
         at = now()
         users, groups = (
             context.learning.used(context.attempts.values(), at) if self._fair else ({}, {})
@@ -202,7 +207,7 @@ class Planner:
             context.ledger.states(),
             waiting,
             running,
-            () if context.engines.plain else self._admitted(),
+            admitted,
             dict(context.queue.array_active),
             self.quotas,
             users,
@@ -230,8 +235,8 @@ class Planner:
         unknown_since = self._context.engines.unknown_since
         for attempt_id, job in self._context.attempts.items():
             attempt = current(job)
-            if self._elsewhere(attempt):
-                continue
+            if job.spec.login or self._elsewhere(attempt):
+                continue  # a login task takes no room and is nobody else's business
             unknown = unknown_since(job) is not None
             seen = (attempt.started_at if attempt.stop is None else id(attempt.stop), unknown)
             kept = known.get(attempt_id)
@@ -271,12 +276,12 @@ def _as_edit(job: LiveJob, suggestion: Suggestion) -> Suggestion:
 class _Late(Sequence[Running]):
     """Built lazily, since most passes never need it."""
 
-    def __init__(self, make: Callable[[], list[Running]]) -> None:
+    def __init__(self, make: Callable[[], Sequence[Running]]) -> None:
         self._make = make
-        self._made: list[Running] | None = None
+        self._made: Sequence[Running] | None = None
 
     @property
-    def _all(self) -> list[Running]:
+    def _all(self) -> Sequence[Running]:
         if self._made is None:
             self._made = self._make()
         return self._made

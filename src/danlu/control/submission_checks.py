@@ -5,6 +5,7 @@ images, queues, nodes and quotas.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from danlu.access import rules
 from danlu.access.principal import Principal
@@ -259,6 +260,14 @@ class SubmissionChecks:
         elif key == "gpus":
             words += _over_several(apart(nodes, policy, waiting, quotas))
         return [Finding((key,), value, Text("- ", "- ") + words)]
+
+
+def checked_part(spec: JobSpec) -> JobSpec:
+    """Jobs with the same one pass or fail together: those of a sweep differ in what they run."""
+    roles = tuple(
+        replace(role, env={}, command=replace(role.command, words=())) for role in spec.roles
+    )
+    return replace(spec, name="", roles=roles)
 
 
 def _wrong_kind(spec: JobSpec, policy: Policy) -> Finding:

@@ -19,12 +19,13 @@ from danlu.control.live_job import LiveJob, waiting_of
 from danlu.control.lookup import Lookup
 from danlu.control.new_rows import new_row, new_rows
 from danlu.control.queue import dependency_cause, verdict
-from danlu.control.submission_checks import SubmissionChecks
+from danlu.control.submission_checks import SubmissionChecks, checked_part
 from danlu.control.workers import Turn
 from danlu.sched.api import (
     Cause,
     CauseKind,
     Explanation,
+    TaskShape,
 )
 from danlu.sched.explain.explain import explain
 from danlu.spec.complete import Submission
@@ -103,9 +104,14 @@ class Submitter:
         actives: dict[str, LiveJob] = {}
         origins: Origins = {}
         at = now()
+        checked: JobSpec | None = None
+        shapes: tuple[TaskShape, ...] = ()
         for number, request in enumerate(requests, 1):
             spec = await self._resolve(request.spec, who, number, len(requests))
-            shapes = await self._checks.check(spec, who, number, len(requests), brought.names)
+            part = checked_part(spec) if len(requests) > 1 else None
+            if part is None or part != checked:
+                checked = part
+                shapes = await self._checks.check(spec, who, number, len(requests), brought.names)
             for row in new_rows(spec, request.id or uuid7(), owner, at):
                 rows.append(row)
                 if request.origin is not None:

@@ -145,9 +145,12 @@ class AsyncData:
         answer: model.Cleaning = await self._do("POST", "/disks/clean", order)
         return answer
 
-    async def disk_quotas(self) -> list[model.FolderQuotaView]:
-        """How much you and your groups may keep in your folders; an admin sees all."""
-        answer: list[model.FolderQuotaView] = (await self._do("GET", "/disks/quotas"))["quotas"]
+    async def disk_quotas(self, everyone: bool = False) -> list[model.FolderQuotaView]:
+        """How much you and your groups may keep in your folders; an admin sees all, with `everyone`
+        also those without a quota of their own.
+        """
+        path = "/disks/quotas?everyone=true" if everyone else "/disks/quotas"
+        answer: list[model.FolderQuotaView] = (await self._do("GET", path))["quotas"]
         return answer
 
     async def set_disk_quota(

@@ -153,9 +153,12 @@ class Data:
         answer: model.Cleaning = self._do("POST", "/disks/clean", order)
         return answer
 
-    def disk_quotas(self) -> list[model.FolderQuotaView]:
-        """How much you and your groups may keep in your folders; an admin sees all."""
-        answer: list[model.FolderQuotaView] = self._do("GET", "/disks/quotas")["quotas"]
+    def disk_quotas(self, everyone: bool = False) -> list[model.FolderQuotaView]:
+        """How much you and your groups may keep in your folders; an admin sees all, with `everyone`
+        also those without a quota of their own.
+        """
+        path = "/disks/quotas?everyone=true" if everyone else "/disks/quotas"
+        answer: list[model.FolderQuotaView] = self._do("GET", path)["quotas"]
         return answer
 
     def set_disk_quota(

@@ -207,6 +207,7 @@ class Dataset(TypedDict, total=False):
     proposed_by: str
     created_at: float
     decided_by: str
+    decided_at: float | None
     reason: str
     usable: bool
     warning_en: str
@@ -425,6 +426,7 @@ class FolderQuotaView(TypedDict, total=False):
     size: int | None
     used: int | None
     counted_at: float | None
+    own: bool
 
 
 class Goodbye(TypedDict, total=False):
@@ -534,6 +536,8 @@ class Image(TypedDict, total=False):
     shares: list[ImageShare]
     proposal: str
     proposal_note: str
+    decided_by: str
+    decided_at: float | None
     verified: str
     verified_at: float | None
     works: list[str]
@@ -566,6 +570,8 @@ class ImageDetail(TypedDict, total=False):
     shares: list[ImageShare]
     proposal: str
     proposal_note: str
+    decided_by: str
+    decided_at: float | None
     verified: str
     verified_at: float | None
     works: list[str]
@@ -1106,6 +1112,7 @@ class Server(TypedDict, total=False):
     disk_low_since: float | None
     disk_free: int | None
     ssh_port: int | None
+    ssh_host_key: str | None
 
 
 class ShownCurves(TypedDict, total=False):

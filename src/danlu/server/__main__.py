@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from danlu.server.demo.demo import Demo
 
 _PRIORITY = "-10"  # of the session, in the units of nice
+_SWITCH = 0.0005
+"""Seconds a worker thread may keep the interpreter while the event loop wants it (Python: 0.005).
+A request needs it several times."""
 
 
 def main(argv: list[str] | None = None) -> int:
     options = _options(argv)
+    sys.setswitchinterval(_SWITCH)
     # If our parent ignored SIGCHLD, we would not learn how our child processes end.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     logging.basicConfig(

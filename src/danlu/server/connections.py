@@ -16,7 +16,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from danlu.access.door import LOOPBACK, place_of
 from danlu.api.bounds import STREAMED
+from danlu.api.piping import EXTENSION
 from danlu.api.problems import ApiProblem, answer
+from danlu.server.piping import ConnectionPiping
 from danlu.spec.text import Text
 from danlu.spec.units import format_size
 
@@ -51,8 +53,8 @@ class Places:
 
     def enter(self, address: str, guest: Guest) -> str | None:
         """The place, to be left again; None: it has as many busy connections as it may have."""
-        if address in self._proxies:
-            return ""  # everybody comes through it
+        if not address or address in self._proxies:
+            return ""  # it has gone already, or everybody comes through it
         place = place_of(address)
         if self._open[place] >= self._most * (LOCAL_SHARE if place == LOOPBACK else 1):
             oldest = next(iter(self._idle.get(place, ())), None)
@@ -97,6 +99,8 @@ class LimitedProtocol(HttpToolsProtocol):
     _upgraded = False
     _in_body = False
     _arrived = 0  # bytes of this body since somebody last looked
+    parsed = 0  # bytes of this body that the parser has had
+    piped: asyncio.Future[None] | None = None  # what waits for the connection or its pipe
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -109,6 +113,10 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._leave()
         super().connection_lost(exc)
+        if self.piped is not None and not self.piped.done():
+            self.piped.set_result(None)
+        if self.scope is not None:
+            self.scope.pop("extensions", None)  # it leads back to this
 
     def handle_websocket_upgrade(self) -> None:
         # The protocol that takes over never reports its end here; terminals have their own limit.
@@ -142,14 +150,17 @@ class LimitedProtocol(HttpToolsProtocol):
         if size > MOST_HEAD or len(self.headers) > MOST_HEADERS:
             self._refusal = _head_too_large()
             raise Refused
-        self._unused = self._arrived = 0
+        self._unused = self._arrived = self.parsed = 0
         self._in_body = True
         self._stop_timer()
         super().on_headers_complete()
+        if self.scheme == "http" and self.cycle is not None and self.cycle.scope is self.scope:
+            self.scope["extensions"] = {EXTENSION: ConnectionPiping(self, self.cycle)}  # type: ignore[dict-item]
 
     def on_body(self, body: bytes) -> None:
         self._unused = 0
         self._arrived += len(body)
+        self.parsed += len(body)
         if not self.cycle.body and not self.cycle.response_complete:
             # Handed on as it is: uvicorn would copy it into its buffer, and out of it again.
             self.cycle.body, body = body, b""  # type: ignore[assignment]
@@ -196,7 +207,10 @@ class LimitedProtocol(HttpToolsProtocol):
             self._arrived = 0
             self._timer = self.loop.call_later(self.body_seconds, self._body_too_slow)
         else:
-            self._refuse(_body_too_slow(self.body_seconds))
+            self.refuse_slow_body()
+
+    def refuse_slow_body(self) -> None:
+        self._refuse(_body_too_slow(self.body_seconds))
 
     def _is_uploading(self) -> bool:
         """An upload that was not refused may go on for hours, as long as something arrives."""

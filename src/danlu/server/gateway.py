@@ -22,6 +22,7 @@ from typing import Any
 
 import danlu
 from danlu.access.errors import Clash
+from danlu.gateway import host_key
 from danlu.gateway.answers import Answers
 from danlu.gateway.web.book import has_doors
 from danlu.gateway.web.settings import WebSettings
@@ -67,9 +68,13 @@ class Gateway:
         self._closing = False
         self._complained = False
         self.port: int | None = None  # None: it cannot be had
+        self.host_key: str | None = None  # its fingerprint; None: not known
 
     async def start(self) -> None:
         self._folder.mkdir(mode=0o700, exist_ok=True)
+        if self._address is not None:
+            with contextlib.suppress(OSError, ValueError):  # the gateway says what is wrong
+                self.host_key = await asyncio.to_thread(host_key.fingerprint, self._folder)
         path = self._folder / _SOCKET
         path.unlink(missing_ok=True)
         with _short(path) as short:
@@ -170,6 +175,11 @@ class Gateway:
         """One that ends at once is not started in a loop."""
         if self._process is None and time.monotonic() - self._last_spawn > _SPAWN_AGAIN:
             self._spawn()
+
+    def expect_visitors(self) -> None:
+        """So that whoever opens a door soon does not wait for the gateway's start."""
+        if self._web and self._current is None and not self._is_running():
+            self._spawn_again()
 
     # -- questions ----------------------------------------------------------------------------
 

@@ -148,8 +148,10 @@ async def _start_gateway(config: ServerConfig, url: str, ours: Services) -> Gate
     gateway = Gateway(config.data, ssh, ours, web)
     await gateway.start()
     ours.server.ssh_port = lambda: gateway.port
+    ours.server.ssh_host_key = lambda: gateway.host_key
     if web is not None:
         ours.web_doors.open_door, ours.web_doors.domain = gateway.open_door, config.web_domain
+        ours.web_doors.expect_visitors = gateway.expect_visitors
     return gateway
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -11,11 +12,13 @@ from typing import Any
 
 from danlu.access.audit import note
 from danlu.access.errors import Clash, Crowded, NotAllowed, NotThere, Unfit, Unknown
+from danlu.access.identities import Person
 from danlu.access.names import check_text
 from danlu.access.principal import Asker
 from danlu.control.context import now
 from danlu.control.controller import Controller
 from danlu.engines.api import Unreachable
+from danlu.files.as_person import as_person
 from danlu.files.counting import Uncountable
 from danlu.files.datasets import source_of
 from danlu.files.volumes import HOME, Volume, real_path
@@ -202,6 +205,7 @@ class DatasetCatalogue:
                 ),
             )
         row = replace(row, state=state, decided_by=asks.name, reason=check_text(reason, "reason"))
+        row = replace(row, decided_at=now())
         if state == "ready":
             await self._check(asks, row)
         act = "dataset.accepted" if state == "ready" else "dataset.rejected"
@@ -290,9 +294,33 @@ class DatasetCatalogue:
         source = self._source(row)
         if source is None:
             raise _leads_out(row)
-        if row.state == "ready":
+        if row.state == "ready" or (row.state == "proposed" and asks.who.admin):
             await self._check_folder(row, source)
+        elif row.state == "proposed" and usable is not None:
+            await self._check_proposed(row, source, usable.source, person)
         await self._check_keeper(row.keeper)
+
+    async def _check_proposed(
+        self, row: DatasetRow, source: str, volume: str, person: Person
+    ) -> None:
+        """With the proposer's permissions: what others keep to themselves is not found out."""
+
+        def seen() -> bool | None:
+            with as_person(person):
+                return os.path.isdir(source) if os.path.isdir(volume) else None
+
+        found = await asyncio.to_thread(seen)
+        if found is None:  # the volume is on the nodes only
+            await self._check_folder(row, source)
+        elif not found:
+            raise Unfit(
+                "folder",
+                Text(
+                    f"There is no folder {row.folder!r} in volume {row.volume} that you can read; "
+                    "copy the data there first",
+                    f"存储卷 {row.volume} 中没有你可以读取的目录 {row.folder!r}；请先放入数据",
+                ),
+            )
 
     async def _check_folder(self, row: DatasetRow, source: str) -> None:
         nodes = self._context.datasets.nodes_of(row) or [

@@ -9,15 +9,15 @@ from danlu.spec.units import format_duration
 from danlu.store.rows import EnvironmentRow
 
 
-def too_long(by: float, most: float) -> Unfit:
-    longest = format_duration(most)
-    return Unfit(
-        "by",
-        Text(
-            f"{format_duration(by)} is too long; it may run for at most {longest} from now on",
-            f"{format_duration(by)} 过长；从现在起最多再运行 {longest}",
-        ),
-    )
+def too_long(row: EnvironmentRow, by: float, most: float, ruled: bool) -> Unfit:
+    """`ruled`: by the admin, for every job."""
+    asked, longest = format_duration(by), format_duration(most)
+    en = f"{asked} is too long; {row.name} may run for at most {longest} from now on"
+    zh = f"{asked} 过长；{row.name} 从现在起最多再运行 {longest}"
+    if not ruled:
+        en += f". danlu env change {row.name} --time TIME gives it another time limit"
+        zh += f"。要换一个时间上限，请用 danlu env change {row.name} --time 时间"
+    return Unfit("by", Text(en, zh))
 
 
 def not_yours(row: EnvironmentRow) -> NotAllowed:
@@ -25,6 +25,15 @@ def not_yours(row: EnvironmentRow) -> NotAllowed:
         Text(
             f"Only {row.owner} or an admin may do this to {row.ref}",
             f"只有 {row.owner} 或管理员可以对 {row.ref} 执行此操作",
+        )
+    )
+
+
+def only_its_owner(row: EnvironmentRow) -> NotAllowed:
+    return NotAllowed(
+        Text(
+            f"Only {row.owner} may share {row.ref}: whoever enters has all files of {row.owner}",
+            f"只有 {row.owner} 可以共享 {row.ref}：进入的人可以读写 {row.owner} 的所有文件",
         )
     )
 

@@ -36,6 +36,7 @@ from danlu.services.found import Found, not_started
 from danlu.services.jobs import Jobs
 from danlu.services.names import Names, without_names
 from danlu.services.submitting import Preview
+from danlu.services.web_doors import WebDoors
 from danlu.spec.complete import Submission
 from danlu.spec.edit import differences
 from danlu.spec.errors import Wrong
@@ -48,6 +49,7 @@ from danlu.store.rows import AttemptRow, EnvironmentRow, JobRow
 from danlu.store.tx import Tx
 
 _MOMENT = 0.01
+_MOST_AHEAD = 30 * 86400.0  # seconds by which one may extend, if the admin has set no maximum
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Environments:
         jobs: Jobs,
         submitter: Submitter,
         names: Names,
+        web_doors: WebDoors,
     ) -> None:
         self._controller = controller
         self._context = controller.context
@@ -83,6 +86,7 @@ class Environments:
         self._jobs = jobs
         self._submitter = submitter
         self._names = names
+        self._web_doors = web_doors
 
     # -- looking ------------------------------------------------------------------------------
 
@@ -292,18 +296,19 @@ class Environments:
             await write(None)
 
     def _longer(self, row: EnvironmentRow, live: LiveJob, by: float | None) -> float | None:
-        """The time limit that it gets. Where there is a most, that is from now on."""
+        """The time limit that it gets. The most is from now on."""
         limit = live.spec.time_limit
         started = None if live.attempt is None else live.attempt.started_at
         if limit is None or started is None:
             return None
-        most, at = self._controller.defaults.max_time_limit, time.time()
+        at = time.time()
+        usual = self._next(row, None).spec.time_limit or limit
         if by is None:
-            usual = self._next(row, None).spec.time_limit or limit
             return max(limit, at + usual - started)
-        left = started + limit + by - at
-        if most is not None and left > most:
-            raise refusals.too_long(by, most)
+        ruled = self._controller.defaults.max_time_limit
+        most = max(usual, _MOST_AHEAD) if ruled is None else ruled
+        if started + limit + by - at > most:
+            raise refusals.too_long(row, by, most, ruled is not None)
         return limit + by
 
     async def _stop(self, asks: Asker, row: EnvironmentRow) -> None:
@@ -320,6 +325,7 @@ class Environments:
         self._context.shares.started(row.id, job.id)
         brought = Brought((), keep)
         await self._submitter.submit([job], asks.who, asks.address, brought=brought)
+        self._web_doors.expect_visitors()
 
     def _next(
         self, row: EnvironmentRow, live: LiveJob | None, request: dict[str, Any] | None = None

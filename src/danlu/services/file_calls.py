@@ -35,6 +35,23 @@ class Transfer:
         except Away as away:
             raise FileFault(away.code) from None
 
+    @property
+    def pipe(self) -> int | None:
+        """By which bytes can go as well: down after `piped`, up until the first `write`."""
+        return self._call.pipe
+
+    async def piped(self, part: tuple[int, int]) -> None:
+        """Has a part sent by the pipe. Raises FileFault."""
+        try:
+            await self._call.send({"start": part[0], "stop": part[1], "piped": True})
+        except Away as away:
+            raise FileFault(away.code) from None
+
+    def stuck(self) -> FileFault:
+        """The helper neither reads nor writes."""
+        self._call.is_stuck()
+        return FileFault("volume_away")
+
     async def lines(self) -> AsyncIterator[Values]:
         """Answer after answer, until the last."""
         try:
@@ -53,6 +70,7 @@ class Transfer:
 
     async def write(self, data: bytearray) -> None:
         """An empty buffer is the end. Raises FileFault, for what the helper says of it."""
+        self._call.close_pipe()  # the helper reads it to its end first
         try:
             await self._call.send_framed(data)
         except Away as away:

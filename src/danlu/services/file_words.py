@@ -67,6 +67,15 @@ _WORDS: dict[str, tuple[int, Text]] = {
             "{path} 通过符号链接指向存储卷之外，或嵌套过深",
         ),
     ),
+    "link_leads_out": (
+        403,
+        Text(
+            "{path} was left out: it is a link to {detail}, outside of the folder that is copied; "
+            "copy what it leads to by itself if you need it",
+            "已略过 {path}：它是指向 {detail} 的链接，目标在所复制的目录之外；"
+            "如有需要请单独复制其目标",
+        ),
+    ),
     "no_room": (
         413,
         Text(

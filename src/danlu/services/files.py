@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,13 +28,12 @@ from danlu.services.file_operations import Done, Operation, Operations
 from danlu.services.file_places import Places, folder_entry, listed, merged, root_of
 from danlu.services.file_words import FileFault, root_fault
 from danlu.services.folder_quotas import FolderQuotas, Key, holder
+from danlu.services.folder_sizes import FolderSizes, Measured
 from danlu.spec.text import EMPTY, Text
 from danlu.spec.units import format_size
 
 Values = dict[str, Any]
 AT_ONCE = 2.0  # seconds a request waits for the end of what it began
-MEASURE_AGAIN = 6 * 3600.0
-MEASURED_FOR = 20.0  # seconds for which a measurement may refuse something
 MEASURING = 10.0  # seconds an upload waits for a measurement
 HOURS = 2 * 3600.0
 
@@ -50,14 +48,6 @@ class RootView:
     used_at: float | None = None
     bin: bool = False
     problem: Text = EMPTY
-
-
-@dataclass(slots=True)
-class Measured:
-    """The last measurement of a folder."""
-
-    values: Values
-    operation: Operation | None = None
 
 
 class Files:
@@ -85,12 +75,8 @@ class Files:
         self._keep_free = keep_free
         self.helpers = helpers or Helpers()
         self.operations = Operations()
-        self._measured: dict[tuple[str, str], Measured] = {}
+        self._sizes = FolderSizes(quotas)
         self._prepared: set[tuple[object, ...]] = set()
-        self._written: dict[str, list[tuple[float, int]]] = {}
-        self._quotas = quotas
-        self._freed: dict[str, float] = {}  # when somebody last deleted something
-        self._reserved: Counter[Key] = Counter()  # by uploads on their way
 
     async def close(self) -> None:
         await self.operations.close()
@@ -234,9 +220,10 @@ class Files:
                 call.close()
         except FileFault as problem:
             return RootView(volume, problem=problem.message)
-        used, used_at = await self._used(person, volume)
+        key = holder(volume, person.name)
+        used, used_at = await self._sizes.used(person.name, volume.source, key)
         free = int(values["free"])
-        quota = await self._limit(person, volume)
+        quota = await self._sizes.limit(key)
         if quota is not None and used is not None:
             free = max(0, min(free, quota - used))
         return RootView(
@@ -288,30 +275,23 @@ class Files:
     # -- bytes --------------------------------------------------------------------------------
 
     async def content(self, asks: Asker, path: str) -> Transfer:
-        return await self._begin(asks, "content", {"path": path})
+        return await self._begin(asks, "content", {"path": path}, pipe="down")
 
     async def archive(self, asks: Asker, paths: Sequence[str], format: str) -> Transfer:
-        return await self._begin(asks, "archive", {"paths": paths}, SLOW * 5, format=format)
+        values = {"format": format, "pipe": "" if format == "zip" else "down"}
+        return await self._begin(asks, "archive", {"paths": paths}, SLOW * 5, **values)
 
     async def upload(self, asks: Asker, op: str, path: str, **values: Any) -> Transfer:
         """`op`: create, look, append or forget. Writing begins with the first answer."""
-        values["keep_free"] = self._keep_free
+        values |= {"keep_free": self._keep_free, "pipe": "up" if op == "append" else ""}
         return await self._begin(asks, f"upload-{op}", {"path": path}, **values)
 
     @contextlib.asynccontextmanager
     async def reserving(self, asks: Asker, path: str, size: int) -> AsyncIterator[None]:
         """Keeps room in the quota for what is about to come. Raises FileFault."""
         key = await self.check_room(asks, path, size)
-        if key is None:
+        with self._sizes.reserving(key, size):
             yield
-            return
-        self._reserved[key] += size
-        try:
-            yield
-        finally:
-            self._reserved[key] -= size
-            if self._reserved[key] <= 0:
-                del self._reserved[key]
 
     async def check_room(self, asks: Asker, path: str, size: int) -> Key | None:
         """Whose quota it counts towards; None: nobody's. Raises FileFault if it does not fit."""
@@ -326,7 +306,7 @@ class Files:
 
     async def check_home(self, asks: Asker) -> None:
         """For new jobs. Raises FileFault if the caller's home is over its quota."""
-        if self._quotas is None or await self._quotas.limit(("user", asks.name)) is None:
+        if await self._sizes.limit(("user", asks.name)) is None:
             return
         person = await self._person(asks)
         home = self._volumes.find(HOME, person)
@@ -335,22 +315,6 @@ class Files:
             if left is not None and left < 0:
                 raise FileFault("home_full", "", detail)
 
-    async def _limit(self, person: Person, volume: Volume) -> int | None:
-        key = holder(volume, person.name)
-        return None if self._quotas is None else await self._quotas.limit(key)
-
-    async def _used(self, person: Person, volume: Volume) -> tuple[int | None, float | None]:
-        """As last measured, with what has come since; and when that was."""
-        known = self._measured.get((person.name, volume.source))
-        at = known.values.get("measured_at") if known is not None else None
-        size = int(known.values["size"]) if known is not None and at else 0
-        key = holder(volume, person.name)
-        if self._quotas is not None and key is not None:
-            counted = await self._quotas.counted(key)
-            if counted is not None and counted.at > (at or 0):
-                size, at = counted.size, counted.at
-        return (None, None) if not at else (size + self._since(volume.source, at), float(at))
-
     async def _left(
         self, asks: Asker, person: Person, volume: Volume, wanted: int
     ) -> tuple[int | None, str]:
@@ -358,19 +322,18 @@ class Files:
 
         Before something is refused, it is measured again: much may have been deleted.
         """
-        limit = await self._limit(person, volume)
+        key = holder(volume, person.name)
+        limit = await self._sizes.limit(key)
         if limit is None:
             return None, ""
-        used, at = await self._used(person, volume)
-        reserved = self._reserved[holder(volume, person.name) or ("", "")]
-        since = max(time.time() - MEASURED_FOR, self._freed.get(asks.name, 0.0))
-        old = at is None or at < since
-        if old and (used is None or used + reserved + wanted > limit):
+        used, at = await self._sizes.used(person.name, volume.source, key)
+        reserved = self._sizes.reserved(key)
+        if self._sizes.is_old(at, asks.name) and (used is None or used + reserved + wanted > limit):
             with contextlib.suppress(AccessError):
                 known = await self.usage(asks, volume.target, True)
                 if known["operation"] is not None:
                     await self.operations.find(asks.name, known["operation"]).wait(MEASURING)
-            used, at = await self._used(person, volume)
+            used, _ = await self._sizes.used(person.name, volume.source, key)
         # Not measured yet, and that takes long: nobody is refused for it.
         used = used or 0
         return limit - used - reserved, f"{format_size(used)} / {format_size(limit)}"
@@ -381,13 +344,7 @@ class Files:
     async def wrote(self, asks: Asker, path: str, size: int) -> None:
         """Counts an upload at once: measuring again takes long."""
         volume, _ = self._volume_of(await self._person(asks), path)
-        self._count(volume.source, size)
-
-    def _count(self, source: str, size: int) -> None:
-        lines = self._written.setdefault(source, [])
-        lines.append((time.time(), size))
-        if len(lines) > 1000:
-            lines[:2] = [(lines[1][0], lines[0][1] + lines[1][1])]
+        self._sizes.wrote(volume.source, size)
 
     # -- changing -----------------------------------------------------------------------------
 
@@ -452,9 +409,9 @@ class Files:
 
         def done(operation: Operation) -> None:
             if operation.kind in ("delete", "empty", "move"):
-                self._freed[asks.name] = time.time()
+                self._sizes.freed(asks.name)
             if volume is not None and operation.kind != "unpack" and operation.state == "done":
-                self._count(volume.source, operation.bytes_done)
+                self._sizes.wrote(volume.source, operation.bytes_done)
 
         return done
 
@@ -497,17 +454,18 @@ class Files:
         volume, rest = self._volume_of(person, path)
         inside = "/".join(filter(None, (root_of(volume).prefix, rest)))
         key = (person.name, f"{volume.source}/{inside}".rstrip("/"))
-        known = self._measured.get(key)
+        known = self._sizes.known(key)
         running = known is not None and known.operation is not None and not known.operation.ended_at
-        at = known.values.get("measured_at") if known is not None else None
-        if not running and (fresh or at is None or time.time() - float(at) > MEASURE_AGAIN):
-            known = await self._measure(asks, key, path)
+        old = known is None or self._sizes.is_outdated(known, person.name, volume.source)
+        if not running and (fresh or old):
+            whose = None if inside else holder(volume, person.name)
+            known = await self._measure(asks, key, path, whose)
         assert known is not None
         operation = known.operation
         if operation is not None:
             await operation.wait(AT_ONCE)
             if operation.fault is not None:
-                self._measured.pop(key, None)
+                self._sizes.forget(key)
                 raise operation.fault
         going = operation is not None and operation.ended_at is None
         return {
@@ -516,35 +474,26 @@ class Files:
             "operation": operation.id if operation and going else None,
         }
 
-    async def _measure(self, asks: Asker, key: tuple[str, str], path: str) -> Measured:
-        if len(self._measured) > 10_000:
-            self._measured.clear()
-        known = self._measured.setdefault(key, Measured(dict(_UNMEASURED)))
+    async def _measure(
+        self, asks: Asker, key: tuple[str, str], path: str, whose: Key | None
+    ) -> Measured:
+        """`whose`: who has a quota for the whole of this folder."""
+        known = self._sizes.begin(key)
 
         def done(operation: Operation) -> None:
             if operation.usage is not None:
-                known.values = operation.usage
+                took = time.time() - operation.started_at
+                self._sizes.measured(known, operation.usage, whose, took)
 
         with self.operations.room(asks.name):
             call = await self._ask(asks, "usage", {"path": path})
             known.operation = self.operations.start(asks.name, "usage", [path], None, call, done)
         return known
 
-    def _since(self, source: str, at: float) -> int:
-        return sum(size for when, size in self._written.get(source, ()) if when > at)
-
 
 _REPEATABLE = frozenset(["room", "list", "stat", "preview", "search", "content", "archive"]) | {
     "upload-look",
     "upload-append",
-}
-_UNMEASURED: Values = {
-    "size": 0,
-    "files": 0,
-    "folders": 0,
-    "children": [],
-    "complete": False,
-    "measured_at": None,
 }
 
 

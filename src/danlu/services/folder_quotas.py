@@ -7,7 +7,7 @@ jobs, not programs. Only a quota of the file system itself does that.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -41,6 +41,7 @@ class FolderQuota:
     most: int | None
     used: int | None
     counted_at: float | None
+    own: bool = True  # False: what everyone else has, or nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +86,34 @@ class FolderQuotas:
 
     # -- what admins do -----------------------------------------------------------------------
 
-    async def seen(self, asks: Asker) -> list[FolderQuota]:
-        """The caller's and those of their groups; admins see all."""
+    async def seen(self, asks: Asker, everyone: bool = False) -> list[FolderQuota]:
+        """The caller's and those of their groups; admins see all.
+
+        `everyone`: for admins, also people and groups that have none of their own.
+        """
         await self.limit(None)
-        limits = dict(self._limits or {})
-        who = asks.who
-        for kind, names in (("user", [who.name]), ("group", who.groups)):
-            if (kind, EVERYBODY) in limits:
-                common = limits[kind, EVERYBODY]
+        own = dict(self._limits or {})
+        limits = dict(own)
+        for kind, names in (await self._shown(asks, everyone)).items():
+            common = own.get((kind, EVERYBODY))
+            if everyone or (kind, EVERYBODY) in own:
                 limits = {**{(kind, name): common for name in names}, **limits}
         found = []
         for (kind, name), most in sorted(limits.items()):
-            mine = rules.sees_quota(who, *((name, None) if kind == "user" else (None, name)))
+            mine = rules.sees_quota(asks.who, *((name, None) if kind == "user" else (None, name)))
             if mine or name == EVERYBODY:
                 counted = None if name == EVERYBODY else await self.counted((kind, name))
-                used = (None, None) if counted is None else (counted.size, counted.at)
-                found.append(FolderQuota(kind, name, most, *used))
+                used, at = (None, None) if counted is None else (counted.size, counted.at)
+                found.append(FolderQuota(kind, name, most, used, at, (kind, name) in own))
         return found
+
+    async def _shown(self, asks: Asker, everyone: bool) -> dict[str, Sequence[str]]:
+        """Whose quota is told even if it is that of everyone else."""
+        if not everyone:
+            return {"user": [asks.name], "group": list(asks.who.groups)}
+        _only_admins(asks)
+        read = self._context.store.read
+        return {kind: await read(partial(_names, kind=kind)) for kind in ("user", "group")}
 
     async def set(self, asks: Asker, kind: Kind, name: str, given: object) -> list[FolderQuota]:
         """`given`: a size; None: this one has no limit, whatever everyone else has."""

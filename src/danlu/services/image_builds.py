@@ -7,13 +7,10 @@ new image. Why: docs/decisions/0023-saved-and-built-images.md.
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from danlu.access.audit import note
-from danlu.access.errors import AccessError, Clash, Unfit
+from danlu.access.errors import AccessError, Clash
 from danlu.access.principal import Asker
 from danlu.control import records
 from danlu.control.background import Background
@@ -21,6 +18,7 @@ from danlu.control.context import now
 from danlu.control.controller import Controller
 from danlu.control.submit import Brought, Submitter
 from danlu.engines.api import SaveImage, TaskRef
+from danlu.services.build_script import Recipe, script_of
 from danlu.services.image_names import target
 from danlu.services.images import Catalogue
 from danlu.services.saves import Saves
@@ -36,24 +34,6 @@ NAME = "build"
 IMAGE = "DANLU_BUILD_IMAGE"  # in its environment: what it becomes
 ABOUT = "DANLU_BUILD_DESCRIPTION"
 _LONGEST = "6h"
-_APT = re.compile(r"[a-z0-9][a-z0-9+.:-]*(=[A-Za-z0-9.+:~-]+)?")
-_PIP = re.compile(
-    r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])?([=<>!~]=?[A-Za-z0-9.*+,<>=!~]+)?"
-)
-_CONDA = re.compile(
-    r"([A-Za-z0-9_.-]+::)?[A-Za-z0-9_][A-Za-z0-9_.-]*([=<>!]=?[A-Za-z0-9.*+_,<>=!-]+)?"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    name: str
-    base: str
-    apt: tuple[str, ...] = ()
-    pip: tuple[str, ...] = ()
-    conda: tuple[str, ...] = ()
-    description: str = ""
-    queue: str | None = None
 
 
 class ImageBuilds:
@@ -138,34 +118,3 @@ class ImageBuilds:
             await engine.let_go(at)
             data = {"image": image, "state": "failed", **no.message.values("why")}
             await self._context.persist(records.noted(job_id, "not_saved", data, now()))
-
-
-def script_of(recipe: Recipe) -> str:
-    """Raises Unfit."""
-    lines = ["set -e", "export DEBIAN_FRONTEND=noninteractive PIP_BREAK_SYSTEM_PACKAGES=1"]
-    if recipe.apt:
-        apt = "apt-get -o APT::Sandbox::User=root"
-        some = _words("apt", recipe.apt, _APT)
-        lines += [
-            f"{apt} update",
-            f"{apt} install -y --no-install-recommends {some}",
-            "rm -rf /var/lib/apt/lists/*",
-        ]
-    if recipe.conda:
-        lines.append(f"conda install -y {_words('conda', recipe.conda, _CONDA)}")
-    if recipe.pip:
-        some = _words("pip", recipe.pip, _PIP)
-        lines.append(f"python3 -m pip install --no-cache-dir --root-user-action=ignore {some}")
-    if len(lines) == 2:
-        raise Unfit("apt", Text("name at least one package", "至少写一个软件包"))
-    return "\n".join(lines)
-
-
-def _words(key: str, packages: Sequence[str], form: re.Pattern[str]) -> str:
-    for each in packages:
-        if form.fullmatch(each) is None:
-            raise Unfit(
-                key,
-                Text(f"{each[:100]!r} is not a package", f"{each[:100]!r} 不是软件包"),
-            )
-    return " ".join(shlex.quote(each) for each in packages)

@@ -327,7 +327,10 @@ class Catalogue:
     async def _decide(
         self, asks: Asker, row: ImageRow, proposal: str, text: str, ready: bool
     ) -> Image:
-        values = {"proposal": proposal, "proposal_note": text, "updated_at": time.time()}
+        at = time.time()
+        values = {"proposal": proposal, "proposal_note": text, "updated_at": at}
+        made = proposal != "proposed"
+        values |= {"decided_by": asks.name if made else "", "decided_at": at if made else None}
         if ready:
             values["ready"] = True
         key = self._key(row)

@@ -34,6 +34,7 @@ class Info:
     disk_low_since: float | None  # it is almost full, or full
     disk_free: int | None  # bytes, of a disk that is almost full
     ssh_port: int | None  # None: off
+    ssh_host_key: str | None  # its fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Server:
         """Ends the process; set by the server."""
         self.ssh_port: Callable[[], int | None] = lambda: None
         """Where SSH clients come in; set by the server."""
+        self.ssh_host_key: Callable[[], str | None] = lambda: None
+        """The fingerprint that they see; likewise."""
 
     @property
     def installation(self) -> str:
@@ -87,6 +90,7 @@ class Server:
             low.since if low else None,
             low.free if low else None,
             self.ssh_port(),
+            self.ssh_host_key(),
         )
 
     async def shutdown(self, asks: Asker) -> list[Running]:

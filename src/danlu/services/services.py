@@ -179,8 +179,15 @@ class Services:
     def environments(self) -> Environments:
         from danlu.services.environments import Environments
 
-        found, jobs, submitter = self._found, self.jobs, self._submitter
-        return Environments(self._controller, self._lookup, found, jobs, submitter, self._names)
+        return Environments(
+            self._controller,
+            self._lookup,
+            self._found,
+            self.jobs,
+            self._submitter,
+            self._names,
+            self.web_doors,
+        )
 
     @cached_property
     def sharing(self) -> Sharing:

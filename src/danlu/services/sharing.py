@@ -34,7 +34,9 @@ class Sharing:
 
     async def share(self, asks: Asker, ref: str, user: str) -> Environment:
         """They may enter what runs, as its owner does; not stop, change or delete it."""
-        row = await self._environments.to_change(asks.who, ref)
+        row, _ = await self._environments.find(asks.who, ref)
+        if not rules.shares_environment(asks.who, row.owner):
+            raise refusals.only_its_owner(row)
         return await self._set_shared(asks, row, user, True)
 
     async def unshare(self, asks: Asker, ref: str, user: str) -> Environment:

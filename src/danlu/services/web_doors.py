@@ -85,6 +85,8 @@ class WebDoors:
         self._doors = doors
         self.open_door: OpenDoor | None = None
         """Has the gateway listen; set by the server. None: web doors are off."""
+        self.expect_visitors: Callable[[], None] = lambda: None
+        """Has the gateway start, for doors that will be opened soon; set by the server."""
         self.domain = ""
 
     async def open(self, asks: Asker, ref: str, task: int, target: str) -> Opened:

@@ -15,7 +15,7 @@ from danlu.store.tx import dialect_of
 
 REVISIONS = (
     *("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010"),
-    *("0011", "0012", "0013", "0014"),
+    *("0011", "0012", "0013", "0014", "0015", "0016"),
 )
 """All of `migrations/versions`, oldest first, known without loading Alembic."""
 

@@ -248,6 +248,8 @@ class ImageRow:
     size: int = 0
     proposal: str = ""  # proposed, accepted, rejected
     proposal_note: str = ""
+    decided_by: str = ""
+    decided_at: float | None = None
     inside: dict[str, Any] = field(default_factory=dict)
 
 
@@ -344,6 +346,7 @@ class DatasetRow:
     created_at: float
     decided_by: str
     reason: str
+    decided_at: float | None = None
 
 
 @dataclass(slots=True)

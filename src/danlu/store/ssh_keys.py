@@ -1,4 +1,6 @@
-"""Public SSH keys of users. One key belongs to one user: it identifies them when they sign in."""
+"""Public SSH keys of users. Who signs in names themselves, so two users may have the same key:
+nobody can keep another from adding theirs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ from danlu.store.tx import Statement, Tx
 _INSERT = Statement(insert(ssh_keys))
 _COLUMNS = select(*ssh_keys.columns)
 _OF = Statement(_COLUMNS.where(ssh_keys.c.owner == bindparam("of")).order_by(ssh_keys.c.created_at))
-_BY_FINGERPRINT = Statement(_COLUMNS.where(ssh_keys.c.fingerprint == bindparam("print")))
+_FIND = Statement(
+    _COLUMNS.where(
+        ssh_keys.c.owner == bindparam("of"), ssh_keys.c.fingerprint == bindparam("print")
+    )
+)
 _DELETE = Statement(
     delete(ssh_keys).where(ssh_keys.c.id == bindparam("key"), ssh_keys.c.owner == bindparam("of"))
 )
@@ -36,9 +42,8 @@ def of(tx: Tx, owner: str) -> list[SshKeyRow]:
     return [SshKeyRow(*row) for row in tx.rows(_OF, {"of": owner})]
 
 
-def by_fingerprint(tx: Tx, fingerprint: str) -> SshKeyRow | None:
-    row = tx.row(_BY_FINGERPRINT, {"print": fingerprint})
-    return None if row is None else SshKeyRow(*row)
+def has(tx: Tx, owner: str, fingerprint: str) -> bool:
+    return tx.row(_FIND, {"of": owner, "print": fingerprint}) is not None
 
 
 def remove(tx: Tx, owner: str, id: str) -> bool:

@@ -282,7 +282,7 @@ ssh_keys = Table(
     Column("fingerprint", Text, nullable=False),
     Column("line", Text, nullable=False),
     Column("created_at", Double, nullable=False),
-    UniqueConstraint("fingerprint", name="ssh_keys_fingerprint"),
+    UniqueConstraint("owner", "fingerprint", name="ssh_keys_owner_fingerprint"),
     Index("ssh_keys_owner", "owner"),
 )
 
@@ -354,6 +354,7 @@ datasets = Table(
     Column("created_at", Double, nullable=False),
     Column("decided_by", Text, nullable=False),
     Column("reason", Text, nullable=False),
+    Column("decided_at", Double),
 )
 
 # Copies of datasets on the fast volumes of nodes.
@@ -495,6 +496,8 @@ images = Table(
     Column("proposal", Text, nullable=False),
     Column("proposal_note", Text, nullable=False),
     Column("inside", Text, nullable=False),
+    Column("decided_by", Text, nullable=False, server_default=""),
+    Column("decided_at", Double),
     UniqueConstraint("owner", "name", name="images_name"),
 )
 

@@ -192,3 +192,11 @@ def test_danlus_own_srun_is_not_slurms(tmp_path: Path, monkeypatch: pytest.Monke
     assert real("srun") == str(theirs / "srun")
     monkeypatch.setenv("PATH", str(ours))
     assert real("srun") is None
+
+
+def test_programs_that_tasks_need_are_named_with_their_node() -> None:
+    assert one(judge.programs(all_of(FINE))).verdict == "yes"
+    found = one(judge.programs(all_of(replace(FINE, lacks=("Python 3.9",)))))
+    assert found.verdict == "no"
+    assert "gpu2 (Python 3.9)" in found.message.en
+    assert here(Question("/etc/slurm")).lacks == ()

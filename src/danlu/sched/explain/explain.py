@@ -96,19 +96,19 @@ def never(
     shapes = limits.by_kind(job)
     if shapes is None:
         return limits.causes(job)[-1]
-    rules = policy.queue(job.queue)
+    rules, possible = policy.queue(job.queue), Possible(nodes)
     if is_aside(rules):
         # The engine knows about its nodes, but not about our volumes.
         for shape in shapes if rules.closed is None else ():
             if shape.volumes and not blockers.with_volumes(nodes, shape, rules.nodes):
                 return blockers.never(snapshot, policy, job, shape, rules.nodes)
-    elif not Possible(nodes)(shapes, rules.nodes):
+    elif not possible(shapes, rules.nodes):
         return blockers.never(snapshot, policy, job, blockers.largest(shapes), rules.nodes)
-    return _never_allowed(snapshot, policy, job, limits)
+    return _never_allowed(snapshot, policy, job, limits, possible)
 
 
 def _never_allowed(
-    snapshot: Snapshot, policy: Policy, job: Waiting, limits: Limits
+    snapshot: Snapshot, policy: Policy, job: Waiting, limits: Limits, possible: Possible
 ) -> Cause | None:
     """More than a quota ever allows, whoever has ended by then; or than is ever lent."""
     over = limits.tally.over(job)
@@ -117,7 +117,7 @@ def _never_allowed(
     shapes, rules = limits.shapes(job), policy.queue(job.queue)
     if is_aside(rules):
         return None
-    if shapes is None or not Possible(snapshot.nodes)(shapes, rules.nodes):
+    if shapes is None or not possible(shapes, rules.nodes):
         return next(iter(limits.tally.over_models(job)), None)
     return never_lent(snapshot, rules, job)
 

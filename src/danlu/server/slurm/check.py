@@ -105,6 +105,7 @@ def _compare(
         *judge.accounts(here, there),
         *judge.munge(there, judge.unmunge(munge_socket)),
         *judge.files(here, there),
+        *judge.programs({name: each for name, each in there.items() if name in states}),
         *judge.containers({name: each for name, each in there.items() if name in states}),
         *judge.devices({name: files for name, files in wanted.items() if name in there}, there),
         *(judge.shared(folder, secret, there) if folder else ()),

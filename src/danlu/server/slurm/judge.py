@@ -277,6 +277,26 @@ def shared(folder: str, secret: str, there: Mapping[str, Facts]) -> Iterator[Fin
         yield Finding("shared folder", "yes", Text(f"{folder}: all see it", f"{folder}：各处可见"))
 
 
+def programs(there: Mapping[str, Facts]) -> Iterator[Finding]:
+    """What Danlu's tasks are started with."""
+    lacking = [f"{name} ({', '.join(facts.lacks)})" for name, facts in there.items() if facts.lacks]
+    if lacking:
+        yield Finding(
+            "programs",
+            "no",
+            Text(
+                f"missing on: {some(lacking)}. Install it there; `python` in danlu.toml names a "
+                "Python in another place",
+                f"以下节点缺少程序：{some(lacking)}。请在那里安装；若 Python 在别处，用 "
+                "danlu.toml 的 `python` 指定",
+            ),
+        )
+    elif there:
+        yield Finding(
+            "programs", "yes", Text("Bash and Python everywhere", "各处都有 Bash 和 Python")
+        )
+
+
 def containers(there: Mapping[str, Facts]) -> Iterator[Finding]:
     """Which runtime all nodes have: what `containers` in danlu.toml should say."""
     if not there:

@@ -30,6 +30,8 @@ say munge "$(munge -n $socket 2>&1 | tr '\\n' ' ')"
 for each in apptainer singularity podman enroot docker; do
   command -v "$each" >/dev/null 2>&1 && say container "$each"
 done
+[ -x /bin/bash ] || say lacks /bin/bash
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || say lacks 'Python 3.9'
 for file in $devices; do [ -e "$file" ] && say device "$file"; done
 [ -z "$shared" ] || say shared "$(cat "$shared" 2>&1)"
 getent passwd | awk -F: '($3 >= 1000 && $3 < 60000) || $1 == "slurm" {
@@ -72,6 +74,7 @@ class Facts:
     shared: str = ""
     accounts: Mapping[str, tuple[int, int]] | None = None  # name -> uid, gid
     containers: tuple[str, ...] = ()  # runtimes it has
+    lacks: tuple[str, ...] = ()  # programs that tasks need
 
 
 def here(question: Question) -> Facts:
@@ -118,13 +121,15 @@ def _ask(argv: Sequence[str], question: Question) -> Facts:
 def parse(lines: Sequence[str], between: tuple[float, float]) -> Facts:
     """`between`: its clock was read after the first and before the second moment of ours."""
     one: dict[str, str] = {}
-    devices, accounts, containers = set(), {}, []
+    devices, accounts, containers, lacks = set(), {}, [], []
     for line in lines:
         key, _, value = line.partition("\t")
         if key == "device":
             devices.add(value)
         elif key == "container":
             containers.append(value.replace("singularity", "apptainer"))
+        elif key == "lacks":
+            lacks.append(value)
         elif key == "account":
             name, _, numbers = value.partition(":")
             uid, _, gid = numbers.partition(":")
@@ -144,6 +149,7 @@ def parse(lines: Sequence[str], between: tuple[float, float]) -> Facts:
         one.get("shared", ""),
         accounts,
         tuple(dict.fromkeys(containers)),
+        tuple(lacks),
     )
 
 
