@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from danlu.api.pages import BUILT
-from tests.support.parts import missing, need
+from tests.support.browser import chromium
+from tests.support.parts import missing
 from tests.support.server import DanluServer
 from tests.support.tools import give, tools_venv
 from tests.web.filled import Filled, fill
@@ -24,18 +25,9 @@ def pages() -> None:
         missing("The web pages", "make web")
 
 
-# Per module: while Playwright's synchronous API is open, its event loop counts as running in this
-# process, and asyncio tests of other modules could not start theirs.
 @pytest.fixture(scope="module")
 def browser(pages: None) -> Iterator[Browser]:
-    chromium = need("chromium")
-    with sync_playwright() as playwright:
-        # Root, as in containers, has no sandbox to enter.
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
+    yield from chromium()
 
 
 @pytest.fixture(scope="session")

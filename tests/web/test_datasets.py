@@ -42,6 +42,11 @@ def test_a_dataset_is_proposed_and_accepted(web: WebHarness, lang: str) -> None:
     page.reload()
     expect(card.locator("code")).to_have_text(f"/gdata/{name}")
     expect(card.locator(".badge.wait")).to_have_count(0)
+    expect(page.locator(".decisions")).to_contain_text(boss.name)
+    expect(page.locator(".decisions")).to_contain_text(f"/gdata/{name}")
+    judge.reload()
+    expect(judge.locator(".card.dataset", has_text=name)).to_be_visible()
+    expect(judge.locator(".decisions")).to_have_count(0)
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

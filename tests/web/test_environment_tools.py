@@ -1,101 +1,89 @@
-"""JupyterLab, VS Code and TensorBoard of an environment in a real browser, across a restart."""
+"""A day in an environment, in a real browser: created on the page, JupyterLab, VS Code, a terminal,
+TensorBoard, while the server and the gateway are killed.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from tests.gateway.client import Client, eventually
-from tests.gateway.web import WebServer
-from tests.support.parts import need
+from tests.api.harness import eventually
+from tests.api.people_harness import Someone
+from tests.support.events import for_everybody
+from tests.support.server import DanluServer
 from tests.support.tools import give, tools_tree, tools_venv
+from tests.web.harness import CLUSTER, WebHarness, with_doors
 
 TRIES = 4
 PATIENCE = 120_000  # milliseconds; VS Code is large, and the machine may be busy
-EVENTS = """
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
-writer = EventFileWriter("/userhome/runs/first")
-for step in range(20):
-    value = Summary.Value(tag="loss", simple_value=1 / (step + 1))
-    writer.add_event(Event(step=step, wall_time=step, summary=Summary(value=[value])))
-writer.close()
-"""
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
-    server = WebServer(tmp_path_factory.mktemp("tools") / "data")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
+    server = DanluServer(tmp_path_factory.mktemp("tools") / "data", with_doors(CLUSTER))
     give(server.data, tools_venv(), tools_tree())
     server.start()
     yield server
     server.cleanup()
 
 
-@pytest.fixture(scope="module")
-def alice(site: WebServer) -> Client:
-    person = site.person("alice")
-    person.call("POST", "/environments", {"name": "dev", "cpus": 2, "memory": "4G"})
-    eventually(lambda: person.call("GET", "/environments/dev")["state"] == "running")
-    person.job = "dev"
-    return person
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = need("chromium")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield launched
-        launched.close()
-
-
 @pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(PATIENCE)
-    yield context
-    context.close()
+def alice(web: WebHarness) -> Someone:
+    return web.people.person()
 
 
-def opened(context: BrowserContext, alice: Client, door: str) -> Page:
-    url = alice.call("POST", "/jobs/dev/doors", {"door": door})["url"]
-    page = context.new_page()
-    answer = page.goto(url, timeout=PATIENCE)
-    assert answer is not None
-    # On a crowded machine it takes its time to start: the page says so and tries again by itself.
-    assert answer.status in (200, 503)
+def created(web: WebHarness, alice: Someone) -> Page:
+    """With the form. Its page, once it runs."""
+    page = web.sign_in(web.page(), alice.name, "/environments/new")
+    expect(page.locator(".verdict.go .sentence")).to_be_visible()
+    page.locator(".right").get_by_role("button", name="Create and start").click()
+    expect(page.locator(".page-head .badge.go")).to_contain_text("Running")
     return page
 
 
-def home(site: WebServer) -> Path:
-    return site.data / "home" / "alice"
+def opened(page: Page, button: re.Pattern[str]) -> Page:
+    """As the button on the environment's page does it, in a tab of its own."""
+    with page.expect_popup() as popup:
+        page.get_by_role("button", name=button).first.click()
+    popup.value.set_default_timeout(PATIENCE)
+    return popup.value
 
 
 def contents(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def ran(page: Page, code: str, answer: str) -> None:
+def home(web: WebHarness, who: Someone) -> Path:
+    return web.server.data / "home" / who.name
+
+
+# -- what people do in each ------------------------------------------------------------------------
+
+
+def new_notebook(lab: Page) -> None:
+    lab.locator('.jp-LauncherCard[data-category="Notebook"]').first.click()
+    lab.locator(".jp-Notebook .jp-CodeCell .cm-content").first.wait_for()
+    lab.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+
+
+def ran(lab: Page, code: str, answer: str) -> None:
     """A cell of its own at the end, and what it printed. Asks again, as people do, where the
     notebook was not listening yet.
     """
-    output = page.locator(".jp-OutputArea-output", has_text=answer)
+    output = lab.locator(".jp-OutputArea-output", has_text=answer)
     for _ in range(TRIES):
-        cells = page.locator(".jp-Notebook .jp-CodeCell")
-        page.keyboard.press("Escape")
+        cells = lab.locator(".jp-Notebook .jp-CodeCell")
+        lab.keyboard.press("Escape")
         last = cells.last.locator(".cm-content")
         last.click()
-        page.keyboard.press("Control+A")
-        page.keyboard.insert_text(code)
+        lab.keyboard.press("Control+A")
+        lab.keyboard.insert_text(code)
         expect(last).to_have_text(code)
-        page.keyboard.press("Shift+Enter")
+        lab.keyboard.press("Shift+Enter")
         try:
             expect(output.first).to_be_visible(timeout=PATIENCE / TRIES)
             return
@@ -104,46 +92,69 @@ def ran(page: Page, code: str, answer: str) -> None:
     expect(output.first).to_be_visible(timeout=PATIENCE)
 
 
-def test_a_notebook_goes_on_while_the_server_restarts(
-    context: BrowserContext, site: WebServer, alice: Client
+def edited(code: Page, file: Path) -> None:
+    """A file that says `first`, in VS Code."""
+    code.locator(".explorer-viewlet").get_by_text(file.name).click()
+    code.locator(".monaco-editor", has_text="first").first.click()
+    code.keyboard.press("Control+Home")
+    code.keyboard.type("edited ")
+    code.keyboard.press("Control+S")
+    eventually(lambda: contents(file) == "edited first\n")
+
+
+def typed_in_vs_code(code: Page, command: str, makes: Path) -> None:
+    code.locator(".terminal-wrapper.active .xterm-screen").click()
+    code.keyboard.type(f"{command} > {makes.name}\n")
+    eventually(lambda: contents(makes) == "42\n")
+
+
+def typed(page: Page, command: str, answer: str) -> None:
+    """In the terminal on the environment's own page."""
+    page.locator(".xterm-helper-textarea").focus()
+    page.keyboard.type(f"{command}\n")
+    expect(page.locator(".xterm-rows")).to_contain_text(answer)
+
+
+def test_a_notebook_an_editor_and_a_terminal_go_on_while_the_server_restarts(
+    web: WebHarness, alice: Someone
 ) -> None:
-    """And when the gateway is killed: kernels live in the task."""
-    page = opened(context, alice, "lab")
-    page.locator('.jp-LauncherCard[data-category="Notebook"]').first.click()
-    page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.wait_for(timeout=PATIENCE)
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=PATIENCE)
-    ran(page, "x = 6 * 7; print('x is', x)", "x is 42")
-    site.kill()
-    ran(page, "print('still', x + 1)", "still 43")
-    site.launch()
-    site.wait_until_up()
-    ran(page, "print('again', x + 2)", "again 44")
-    site.end_gateway()
-    eventually(lambda: site.gateway is not None)
-    ran(page, "print('after', x + 3)", "after 45")
+    """And when the gateway is killed: kernels, shells and editors live in the task."""
+    page, folder = created(web, alice), home(web, alice)
+    lab = opened(page, re.compile("^JupyterLab"))
+    new_notebook(lab)
+    ran(lab, "x = 6 * 7; print('x is', x); print('first', file=open('hello.txt', 'w'))", "x is 42")
+    code = opened(page, re.compile("^VS Code"))
+    edited(code, folder / "hello.txt")
+    code.keyboard.press("Control+`")
+    typed_in_vs_code(code, "half=21; echo $((half * 2))", folder / "made.txt")
+    page.get_by_role("button", name=re.compile("^Terminal")).click()
+    expect(page.locator(".xterm-rows")).to_contain_text("$")
+    typed(page, "kept=ye; echo before-${kept}s", "before-yes")
+
+    web.server.kill()
+    lost = page.get_by_text("Connection lost")
+    expect(lost).to_be_visible()
+    ran(lab, "print('still', x + 1)", "still 43")
+    typed_in_vs_code(code, "echo $((half + half))", folder / "while-away.txt")
+    web.server.start()
+    ran(lab, "print('again', x + 2)", "again 44")
+    typed_in_vs_code(code, "echo $((half + 21))", folder / "again.txt")
+    expect(lost).to_have_count(0, timeout=PATIENCE)
+    expect(page.locator(".xterm-rows")).to_contain_text("before-yes")
+    typed(page, "echo after-${kept}s", "after-yes")
+    web.picture(page, "environment-after-a-restart")
+
+    web.server.end_gateway()
+    eventually(lambda: web.server.gateway is not None)
+    ran(lab, "print('after', x + 3)", "after 45")
 
 
-def test_vs_code_edits_a_file_and_has_a_terminal(
-    context: BrowserContext, site: WebServer, alice: Client
-) -> None:
-    alice.said("echo first > ~/hello.txt")
-    page = opened(context, alice, "code")
-    page.locator(".explorer-viewlet").get_by_text("hello.txt").click()
-    editor = page.locator(".monaco-editor", has_text="first")
-    editor.first.click()
-    page.keyboard.press("Control+Home")
-    page.keyboard.type("edited ")
-    page.keyboard.press("Control+S")
-    eventually(lambda: contents(home(site) / "hello.txt") == "edited first\n")
-    page.keyboard.press("Control+`")
-    page.locator(".terminal-wrapper.active .xterm-screen").click()
-    page.keyboard.type("echo $((40 + 2)) > made.txt\n")
-    eventually(lambda: contents(home(site) / "made.txt") == "42\n")
-
-
-def test_tensorboard_shows_a_curve(context: BrowserContext, alice: Client) -> None:
-    python = "$DANLU_TOOLS/bin/python"
-    alice.said(f"mkdir -p ~/runs && {python} -I - <<'END'\n{EVENTS}\nEND")
-    page = opened(context, alice, "tensorboard")
-    expect(page.get_by_text("loss").first).to_be_visible(timeout=PATIENCE)
-    expect(page.locator("svg path.line, line-chart, canvas").first).to_be_attached()
+def test_tensorboard_shows_a_curve(web: WebHarness, alice: Someone) -> None:
+    events = for_everybody(web.server.data.parent / "events")
+    copy = f"mkdir -p /userhome/runs/first && cp {events}/* /userhome/runs/first"
+    web.harness.until(web.queue(alice, name="train", command=copy), "succeeded")
+    board = opened(created(web, alice), re.compile("TensorBoard"))
+    expect(board.get_by_text("loss").first).to_be_visible(timeout=PATIENCE)
+    curve = board.locator("line-chart canvas, line-chart svg path").first
+    expect(curve).to_be_visible(timeout=PATIENCE)
+    web.picture(board, "environment-tensorboard")

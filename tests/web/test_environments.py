@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.api.harness import eventually
 from tests.api.people_harness import Someone
+from tests.support.events import for_everybody
 from tests.support.folders import open_python
 from tests.support.server import DanluServer
 from tests.support.tools import give, tools_venv
@@ -345,26 +345,10 @@ def test_ports_open_in_tabs_of_their_own(web: WebHarness, alice: Someone, lang: 
     expect(opened.value).to_have_title(re.compile("Directory listing"))
 
 
-EVENTS = """
-import sys
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
-writer = EventFileWriter(sys.argv[1])
-for step in range(20):
-    value = Summary.Value(tag="loss", simple_value=1 / (step + 1))
-    writer.add_event(Event(step=step, wall_time=step, summary=Summary(value=[value])))
-writer.close()
-"""
-
-
 def test_the_button_of_a_job_that_wrote_event_files_leads_to_its_curve(
     web: WebHarness, alice: Someone
 ) -> None:
-    events = web.server.data.parent / "events"  # which every task can read
-    subprocess.run([tools_venv() / "bin/python", "-c", EVENTS, events], check=True)
-    for path in (events, *events.iterdir()):
-        path.chmod(0o755)
+    events = for_everybody(web.server.data.parent / "events")
     copy = f"mkdir -p runs/first && cp {events}/* runs/first"
     job = web.harness.until(web.queue(alice, name="train", command=copy), "succeeded")
     page = web.sign_in(web.page(), alice.name, f"/jobs/{job['id']}")
@@ -424,6 +408,7 @@ def test_the_ssh_line_is_copied(web: WebHarness, alice: Someone) -> None:
     page.locator(".ssh-line").get_by_role("button").click()
     expect(page.locator(".ssh-line")).to_contain_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == line
+    expect(page.get_by_text(alice.get("/server")["ssh_host_key"])).to_be_visible()
     page.get_by_text("For ~/.ssh/config").click()
     expect(page.locator(".ssh-block pre")).to_contain_text("Host dev.danlu")
     expect(page.locator(".ssh-block pre")).to_contain_text(f"User {alice.name}+dev")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Request, expect
 
 from tests.support.server import DanluServer
 from tests.web.axe import serious
@@ -327,3 +328,39 @@ def test_the_pages_have_no_serious_flaw_at_any_width(
     look("files-loading")
     page.unroute_all(behavior="ignoreErrors")
     assert {name: found for name, found in wrong.items() if found} == {}
+
+
+def test_a_folders_first_list_is_asked_for_early_and_once(centre: FileCentre) -> None:
+    give(centre, "数据/a b.txt", "x")
+    page = centre.page
+    asked: list[str] = []
+    parts: list[str] = []  # of the page, and when they were asked for
+
+    def note(request: Request) -> None:
+        asked.append(request.url.partition("/danlu/v1/")[2])
+        parts.append(request.url.rpartition("/")[2])
+
+    page.on("request", note)
+    page.goto(f"{centre.web.server.url}/files/userhome/数据")
+    expect(centre.row("a b.txt")).to_be_visible()
+    answer = page.request.get(page.url, headers={"accept": "text/html"})
+    ahead = re.findall(r"</assets/([^>]+)>; rel=", answer.headers["link"])
+    assert [parts.count(each) for each in ahead] == [1] * len(ahead) and len(ahead) > 3
+    assert all(parts.index(each) < parts.index("first.js") for each in ahead)
+    later = [each for each in parts[parts.index("session") :] if each.endswith(".js")]
+    assert later == [], "nothing that the list needs is found out only by running the pages"
+    path = "path=%2Fuserhome%2F%E6%95%B0%E6%8D%AE"
+    first = f"files/list?{path}&sort=name&hidden=false&offset=0&limit=200"
+    early = [first, f"files/stat?{path}", "files/roots"]
+    assert [asked.count(each) for each in early] == [1, 1, 1]
+    version = next(name for name in asked if name.startswith("version"))  # asked by the pages
+    assert all(asked.index(each) < asked.index(version) for each in early)
+    # A file is shown in its folder, as before.
+    page.goto(f"{centre.web.server.url}/files/userhome/数据/a%20b.txt")
+    expect(centre.row("a b.txt")).to_be_visible()
+    expect(page.locator(".preview")).to_be_visible()
+    # What comes later is asked for again.
+    give(centre, "数据/new.txt", "y")
+    page.get_by_role("button", name="Close").first.click()
+    centre.open("/userhome/数据")
+    expect(centre.row("new.txt")).to_be_visible()

@@ -84,6 +84,10 @@ def test_an_image_is_added_shared_proposed_and_accepted(web: WebHarness, lang: s
     expect(judge.locator(".card.image", has_text=name)).to_contain_text(words["ready"])
     theirs.reload()
     expect(theirs.locator(".card.image", has_text=name)).to_be_visible()
+    expect(theirs.locator(".decisions")).to_have_count(0)
+    page.goto(f"{web.server.url}/images")
+    expect(page.locator(".decisions")).to_contain_text(boss.name)
+    expect(page.locator(".decisions")).to_contain_text(name)
 
 
 def test_an_image_goes_into_a_job_and_an_environment(web: WebHarness) -> None:

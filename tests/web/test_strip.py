@@ -11,28 +11,39 @@ from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from tests.api.harness import eventually
 from tests.api.people_harness import Someone
+from tests.containers.conftest import docker_daemon
+from tests.containers.test_saved_images import config as docker_config
+from tests.support.containers import BUSYBOX, ContainerDaemon
 from tests.support.server import DanluServer
 from tests.support.tools import give, tools_tree, tools_venv
 from tests.web.harness import CLUSTER, WebHarness, with_doors
+
+__all__ = ["docker_daemon"]
 
 PATIENCE = 120_000  # milliseconds; VS Code is large, and the machine may be busy
 HOUR = 3600
 WORDS: dict[str, dict[str, str]] = {
     "en": {
-        "left": r"^1 h \d+ min left$",
-        "more": r"^2 h \d+ min left$",
+        "left": r"^\s*1 h \d+ min left$",
+        "more": r"^\s*2 h \d+ min left$",
         "extend": "+1 h",
+        "save": "Save",
+        "save_on_page": "Save as an image, on Danlu's page",
         "stop": "Stop",
+        "stopping": "Stopping",
         "cancel": "Cancel",
         "hour": "One hour more",
         "soon": "dev will be stopped in",
         "only": "Only {owner} can extend",
     },
     "zh": {
-        "left": r"^剩余 1 小时 \d+ 分钟$",
-        "more": r"^剩余 2 小时 \d+ 分钟$",
+        "left": r"^\s*剩余 1 小时 \d+ 分钟$",
+        "more": r"^\s*剩余 2 小时 \d+ 分钟$",
         "extend": "延长 1 小时",
+        "save": "保存",
+        "save_on_page": "在丹炉页面上保存为镜像",
         "stop": "停止",
+        "stopping": "正在停止",
         "cancel": "取消",
         "hour": "延长 1 小时",
         "soon": "dev 将在",
@@ -44,8 +55,11 @@ LANGUAGES = pytest.mark.parametrize("lang", ["en", "zh"])
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
-    server = DanluServer(tmp_path_factory.mktemp("strip") / "data", with_doors(CLUSTER))
+def server(
+    docker_daemon: ContainerDaemon, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DanluServer]:
+    config = with_doors(CLUSTER) + docker_config(docker_daemon)
+    server = DanluServer(tmp_path_factory.mktemp("strip") / "data", config)
     give(server.data, tools_venv(), tools_tree())
     server.start()
     yield server
@@ -100,22 +114,38 @@ def item_of(page: Page) -> Locator:
     return item
 
 
+def saved(web: WebHarness, page: Page, alice: Someone, image: str) -> None:
+    """On the page of the platform to which Save has led."""
+    expect(page).to_have_url(re.compile(rf"^{web.server.url}/environments/{alice.name}~dev\?save"))
+    sheet = page.get_by_role("dialog")
+    sheet.locator("input[name=image]").fill(image)
+    web.picture(page, f"strip-save-{image.rpartition('/')[2].replace(':', '-')}")
+    sheet.locator(".button.primary").click()
+    expect(page.locator("[data-save=saved]")).to_be_visible(timeout=PATIENCE)
+    assert image in str(alice.get("/images"))
+    assert state(alice) == "running"
+    page.close()
+
+
 @LANGUAGES
-def test_jupyterlab_shows_the_time_left_extends_and_stops(
+def test_jupyterlab_shows_the_time_left_extends_saves_and_stops(
     web: WebHarness, alice: Someone, lang: str
 ) -> None:
     words = WORDS[lang]
-    create(alice, time_limit="2h")
+    create(alice, time_limit="2h", image=BUSYBOX)
     page = opened(on_page(web, lang, alice, alice), "JupyterLab")
     strip = strip_of(page)
     expect(strip.locator(".time")).to_have_text(re.compile(words["left"]))
-    expect(strip.locator(".save")).to_be_hidden()  # without an image there is nothing to save
     before = ends_at(alice)
     strip.get_by_role("button", name=words["extend"]).click()
     expect(strip.locator(".time")).to_have_text(re.compile(words["more"]))
     assert ends_at(alice) == pytest.approx(before + HOUR, abs=5)
     page.locator(".jp-LauncherCard").first.wait_for()
     web.picture(page, f"strip-lab-{lang}")
+
+    with page.context.expect_page() as popup:
+        strip.get_by_role("button", name=words["save"], exact=True).click()
+    saved(web, popup.value, alice, f"{alice.name}/from-lab-{lang}:1")
 
     strip.get_by_role("button", name=words["stop"]).click()
     dialog = page.locator(".jp-Dialog")
@@ -125,29 +155,51 @@ def test_jupyterlab_shows_the_time_left_extends_and_stops(
     assert state(alice) == "running"
     strip.get_by_role("button", name=words["stop"]).click()
     page.locator(".jp-Dialog").get_by_role("button", name=words["stop"]).click()
+    expect(strip.locator(".time")).to_have_text(words["stopping"])
     eventually(lambda: state(alice) == "stopped")
 
 
-def test_vs_code_shows_the_time_left_and_extends(web: WebHarness, alice: Someone) -> None:
-    """In Chinese; what those see whom it is shared with is in English."""
-    lang, words = "zh", WORDS["zh"]
-    create(alice, time_limit="2h")
+@LANGUAGES
+def test_vs_code_shows_the_time_left_extends_saves_and_stops(
+    web: WebHarness, alice: Someone, lang: str
+) -> None:
+    words = WORDS[lang]
+    create(alice, time_limit="2h", image=BUSYBOX)
     item = item_of(page := opened(on_page(web, lang, alice, alice), "VS Code"))
-    expect(item).to_have_text(re.compile(words["left"].replace("^", r"^\s*")), timeout=PATIENCE)
+    expect(item).to_have_text(re.compile(words["left"]), timeout=PATIENCE)
     before = ends_at(alice)
-    item.click()
-    chosen = page.locator(".quick-input-list").get_by_text(words["hour"])
-    web.picture(page, f"strip-code-{lang}")
-    chosen.click()
-    expect(item).to_have_text(re.compile(words["more"].replace("^", r"^\s*")))
+    chosen(page, item, words["hour"])
+    expect(item).to_have_text(re.compile(words["more"]))
     assert ends_at(alice) == pytest.approx(before + HOUR, abs=5)
-    web.picture(page, f"strip-code-more-{lang}")
+    web.picture(page, f"strip-code-{lang}")
+
+    with page.context.expect_page() as popup:
+        chosen(page, item, words["save_on_page"])
+    saved(web, popup.value, alice, f"{alice.name}/from-code-{lang}:1")
+
+    chosen(page, item, words["stop"])
+    dialog = page.locator(".monaco-dialog-box")
+    expect(dialog).to_contain_text("dev")
+    web.picture(page, f"strip-code-stop-{lang}")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    assert state(alice) == "running"
+    chosen(page, item, words["stop"])
+    dialog.get_by_role("button", name=words["stop"]).click()
+    eventually(lambda: state(alice) == "stopped")
+
+
+def chosen(page: Page, item: Locator, what: str) -> None:
+    """From the menu of the status bar's item."""
+    item.click()
+    page.locator(".quick-input-list").get_by_text(what).click()
 
 
 def test_an_end_that_is_near_is_warned_of(web: WebHarness, alice: Someone) -> None:
     create(alice, time_limit="9m")
     page = opened(on_page(web, "en", alice, alice), "JupyterLab")
     strip = strip_of(page)
+    expect(strip.locator(".save")).to_be_hidden()  # without an image there is nothing to save
     warning = page.locator(".jp-toastContainer, .Toastify").get_by_text(WORDS["en"]["soon"])
     expect(warning).to_be_visible(timeout=PATIENCE)
     web.picture(page, "strip-lab-soon-en")

@@ -20,5 +20,29 @@
   var ask = function (path) {
     return fetch("/danlu/v1/" + path, { signal: stop.signal, cache: "no-store" }).catch(() => null);
   };
-  window.danluFirst = { session: ask("session"), stream: ask("stream?nodes=true&brief=true&beat=5"), stop: stop };
+  // The file centre: what its first list needs, all at once. The addresses are those the page itself asks for. Browsers
+  // use few connections to one server: what the list does not need comes later.
+  var early = {};
+  var place = location.pathname;
+  var files = place === "/files" || place.indexOf("/files/") === 0;
+  if (files) {
+    var sooner = function (path) {
+      early["/danlu/v1/" + path] = ask(path);
+    };
+    try {
+      var path = encodeURIComponent(place.slice(6).split("/").map(decodeURIComponent).join("/").replace(/\/+$/, ""));
+      var view = JSON.parse(kept("danlu.files") || "{}");
+      var sort = /^-?(name|size|modified)$/.test(view.sort) ? view.sort : "name";
+      if (path !== "") {
+        sooner("files/list?path=" + path + "&sort=" + sort + "&hidden=" + (view.hidden === true) + "&offset=0&limit=200");
+        sooner("files/stat?path=" + path);
+      }
+    } catch {
+      // Half of a character in the address, or a view that is none: the page asks by itself.
+    }
+    sooner("files/roots");
+  }
+  window.danluEarly = early;
+  window.danluFirst = { session: ask("session"), stop: stop };
+  if (!files) window.danluFirst.stream = ask("stream?nodes=true&brief=true&beat=5");
 })();

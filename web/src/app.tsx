@@ -14,7 +14,8 @@ const EnvironmentsPage = lazy(() => import("./environments/page"));
 const NewEnvironmentPage = lazy(() => import("./environments/new"));
 const DatasetsPage = lazy(() => import("./datasets/page"));
 const DisksPage = lazy(() => import("./disks/page"));
-const FilesPage = lazy(() => import("./files/page"));
+const files = () => import("./files/page");
+const FilesPage = lazy(files);
 const ImagePage = lazy(() => import("./images/one"));
 const ImagesPage = lazy(() => import("./images/page"));
 const NewImagePage = lazy(() => import("./images/new"));
@@ -24,6 +25,9 @@ const JobsPage = lazy(() => import("./jobs/page"));
 const SubmitPage = lazy(() => import("./submit/page"));
 const NotFound = lazy(() => import("./frame/not-found"));
 const SignUp = lazy(() => import("./frame/sign-up"));
+
+// Not only once it is known who is signed in.
+if (location.pathname.startsWith("/files")) void files().catch(() => undefined);
 
 export function App() {
   const { state, me } = useSession();

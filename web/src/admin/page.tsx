@@ -8,6 +8,7 @@ import { Requests } from "../manage/requests";
 import { Warn } from "../ui/icons";
 import { Audit } from "./audit";
 import { Backup } from "./backup";
+import { DiskQuotas } from "./disk-quotas";
 import { Groups, useGroups } from "./groups";
 import { Nodes } from "./nodes";
 import { Queues } from "./queues";
@@ -20,7 +21,7 @@ const TABS: Record<string, () => ReactNode> = {
   users: () => <Users />,
   invitations: () => <Invitations />,
   groups: () => <Groups />,
-  quotas: () => <Quotas />,
+  quotas: () => <><Quotas /><DiskQuotas /></>,
   queues: () => <Queues />,
   nodes: () => <Nodes />,
   volumes: () => <Volumes />,

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { api, got, type Schemas } from "../api/client";
 import { useManageWords } from "../i18n/manage";
-import { AskingButton, DataTable, Field, Section, Wrong } from "../ui/manage";
+import { AskingButton, DataTable, Field, SaveOrCancel, Section, Wrong } from "../ui/manage";
 import { Sheet } from "../ui/sheet";
 import { amount, size } from "../ui/values";
 
@@ -115,11 +115,7 @@ function Edit({ quota, again, close }: { quota: Quota | undefined; again: () => 
             <input className="input" name="guaranteed" type="number" min={0} step="any" defaultValue={quota?.guaranteed ?? 0} />
           </Field>
         </div>
-        <Wrong error={going.error} />
-        <div className="row">
-          <button className="button primary" disabled={going.isPending}>{all.admin.save}</button>
-          <button className="button" type="button" onClick={close}>{all.cancel}</button>
-        </div>
+        <SaveOrCancel going={going} close={close} />
       </form>
     </Sheet>
   );

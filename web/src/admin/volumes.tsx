@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { api, got, type Schemas } from "../api/client";
 import { useManageWords } from "../i18n/manage";
-import { AskingButton, DataTable, Field, Section, Wrong } from "../ui/manage";
+import { AskingButton, DataTable, Field, SaveOrCancel, Section, Wrong } from "../ui/manage";
 import { Sheet } from "../ui/sheet";
 
 type Volume = Schemas["Volume"];
@@ -118,11 +118,7 @@ function Edit({ volume, done, close }: { volume: Volume | undefined; done: () =>
           <input type="checkbox" name="everywhere" defaultChecked={volume?.everywhere ?? true} />
           {words.everywhere}
         </label>
-        <Wrong error={going.error} />
-        <div className="row">
-          <button className="button primary" disabled={going.isPending}>{all.admin.save}</button>
-          <button className="button" type="button" onClick={close}>{all.cancel}</button>
-        </div>
+        <SaveOrCancel going={going} close={close} />
       </form>
     </Sheet>
   );

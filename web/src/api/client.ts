@@ -1,5 +1,6 @@
 import createClient, { type Middleware } from "openapi-fetch";
 import { authorised, lost } from "./auth";
+import { early } from "./first";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -39,7 +40,7 @@ const gate: Middleware = {
 };
 
 // Not bound to window.fetch as it is now: tests and tools replace it.
-export const api = createClient<paths>({ baseUrl: location.origin, fetch: (request) => fetch(request) });
+export const api = createClient<paths>({ baseUrl: location.origin, fetch: async (request) => (await early(request)) ?? fetch(request) });
 api.use(gate);
 
 export async function refusalOf(response: Response): Promise<Refusal> {

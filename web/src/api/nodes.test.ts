@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { told, type Node, type NodeNews } from "./nodes";
+import { applyNews, type Node, type NodeNews } from "./nodes";
 
 const GPU = { node: "n1", model: "A100", uuid: "", memory: 80, state: "free", free: 1, job: null, jobs: [], owner: null, since: null };
 const NODE = {
   name: "n1", up: true, drained: false, drain_reason: "", labels: ["fast"], address: "", cpus: 8, cpus_free: 8, memory: 64, memory_free: 64,
   gpus: [{ ...GPU, index: 0 }, { ...GPU, index: 1 }], note: "", note_en: "", note_zh: "", engine: "local", unknown_since: null,
 } as unknown as Node;
-const first = told(null, { nodes: [NODE], gone: [] });
+const first = applyNews(null, { nodes: [NODE], gone: [] });
 
-const tell = (nodes: unknown[], gone: string[] = []) => told(first, { nodes, gone } as NodeNews);
+const tell = (nodes: unknown[], gone: string[] = []) => applyNews(first, { nodes, gone } as NodeNews);
 
 test("brief news change what they say and keep the hardware", () => {
   const used = { state: "used", jobs: ["ann/a-1"], owner: "ann", since: 5 };
@@ -20,7 +20,7 @@ test("brief news change what they say and keep the hardware", () => {
 
 test("what was said before does not stay when it is left out", () => {
   const away = tell([{ name: "n1", up: false, cpus_free: 8, memory_free: 64, unknown_since: 3, drained: true, note: "lost", gpus: [{ state: "down", note: "x" }, { state: "down" }] }]);
-  const back = told(away, { nodes: [{ name: "n1", up: true, cpus_free: 8, memory_free: 64, gpus: [{ state: "free" }, { state: "free" }] }], gone: [] } as NodeNews);
+  const back = applyNews(away, { nodes: [{ name: "n1", up: true, cpus_free: 8, memory_free: 64, gpus: [{ state: "free" }, { state: "free" }] }], gone: [] } as NodeNews);
   expect(back.get("n1")).toEqual({ ...NODE, gpus: NODE.gpus.map((gpu) => ({ ...gpu, ends: null, kept_for: null, note: "", outside: null })) });
 });
 

@@ -13,7 +13,7 @@ export interface NodeNews {
 }
 
 /** The nodes after some news of them. */
-export function told(known: ReadonlyMap<string, Node> | null, news: NodeNews): Map<string, Node> {
+export function applyNews(known: ReadonlyMap<string, Node> | null, news: NodeNews): Map<string, Node> {
   const nodes = new Map(known ?? []);
   for (const name of news.gone) nodes.delete(name);
   for (const node of news.nodes) {

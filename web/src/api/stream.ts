@@ -2,7 +2,7 @@ import { useSyncExternalStore } from "react";
 import { authorised, lost } from "./auth";
 import type { Schemas } from "./client";
 import { firstStream } from "./first";
-import { told, type Node, type NodeNews } from "./nodes";
+import { applyNews, type Node, type NodeNews } from "./nodes";
 import { messages, type Message } from "./sse";
 
 export type { Node };
@@ -140,7 +140,7 @@ class Stream {
       this.set({ status: "live", heard });
       if (again) this.tell(null);
     } else if (event === "nodes") {
-      this.set({ nodes: told(this.live.nodes, JSON.parse(data) as NodeNews), heard });
+      this.set({ nodes: applyNews(this.live.nodes, JSON.parse(data) as NodeNews), heard });
       this.tell(null);
     } else if (event === "usage") {
       const { nodes } = JSON.parse(data) as { nodes: Record<string, Use[]> };

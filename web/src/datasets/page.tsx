@@ -6,6 +6,7 @@ import "../environments/environments.css";
 import { useWords } from "../i18n";
 import { useDataWords } from "../i18n/data";
 import "../map/map.css";
+import { Decisions, isNews } from "../ui/decisions";
 import { Plus } from "../ui/icons";
 import { Figure } from "../ui/manage";
 import { Problem } from "../ui/problem";
@@ -59,6 +60,7 @@ export default function DatasetsPage() {
         )
       ) : (
         <div className={away ? "stale" : undefined}>
+          <News list={found} />
           {found.length > 0 && <Figures list={found} admin={admin} />}
           {found.length === 0 ? (
             <div className="card empty">
@@ -76,6 +78,13 @@ export default function DatasetsPage() {
       {adds && <DatasetForm close={() => setAdds(false)} />}
     </>
   );
+}
+
+function News({ list }: { list: Dataset[] }) {
+  const words = useDataWords().datasets;
+  const me = useMe();
+  const mine = list.filter((one) => one.proposed_by === me.user && one.state !== "proposed" && isNews(one.state === "ready", one.decided_at));
+  return <Decisions list={mine.map((one) => ({ key: one.name, accepted: one.state === "ready", words: one.state === "ready" ? words.acceptedNews(one.decided_by, one.name, one.path) : words.rejectedNews(one.decided_by, one.name), why: one.reason, at: one.decided_at }))} />;
 }
 
 function Figures({ list, admin }: { list: Dataset[]; admin: boolean }) {

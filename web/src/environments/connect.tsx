@@ -91,8 +91,11 @@ export function TensorBoard({ environment }: { environment: Environment }) {
 
 /** Where SSH clients come in; undefined: not known yet, null: nowhere. */
 function useSshPort(): number | null | undefined {
-  const asked = useQuery({ queryKey: ["server"], queryFn: () => got(api.GET("/danlu/v1/server")), staleTime: 600_000 });
-  return asked.data?.ssh_port;
+  return useServer()?.ssh_port;
+}
+
+function useServer() {
+  return useQuery({ queryKey: ["server"], queryFn: () => got(api.GET("/danlu/v1/server")), staleTime: 600_000 }).data;
 }
 
 const host = () => location.hostname.replace(/^\[|\]$/g, "");
@@ -117,6 +120,7 @@ export function SshConfig({ environment }: { environment: Environment }) {
   const words = useEnvironmentWords();
   const me = useMe();
   const port = useSshPort();
+  const hostKey = useServer()?.ssh_host_key;
   if (port === undefined || port === null) return null;
   const name = shownName(environment, me).replace("/", "+");
   const block = `Host ${name}.danlu\n    HostName ${host()}\n    Port ${port}\n    User ${me.user}+${name}\n`;
@@ -125,6 +129,11 @@ export function SshConfig({ environment }: { environment: Environment }) {
       <p className="note">
         {words.sshNote} <Link to="/account">{words.sshKeys}</Link>
       </p>
+      {hostKey && (
+        <p className="note breakable">
+          {words.sshHostKey} <code>{hostKey}</code>
+        </p>
+      )}
       <details>
         <summary>{words.sshConfig}</summary>
         <div className="ssh-block">

@@ -48,7 +48,7 @@ export function Sharing({ environment }: { environment: Environment }) {
           ))}
         </ul>
       )}
-      {change && (
+      {environment.owner === me.user && (
         <form className="body" onSubmit={submit}>
           <label className="field">
             <span>{words.person}</span>

@@ -24,6 +24,11 @@ export interface View {
   hidden: boolean;
 }
 
+/** The first entries, for whoever wants to know whether it is a folder. */
+export function useFirstPage(view: View, enabled: boolean) {
+  return useQuery({ ...page(view, 0), enabled });
+}
+
 function page({ path, sort, hidden }: View, number: number) {
   return {
     queryKey: ["files", "list", path, sort, hidden, number],

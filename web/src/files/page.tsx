@@ -4,13 +4,14 @@ import { useWords } from "../i18n";
 import { useFileWords } from "../i18n/files";
 import { Problem } from "../ui/problem";
 import { SectionTabs } from "../ui/section-tabs";
-import { useRoots, useStat, isFolder } from "./asks";
+import { isFolder, useFirstPage, useRoots, useStat } from "./asks";
 import { BinPage } from "./bin";
 import { Browser } from "./browser";
 import { Figures } from "./figures";
 import "./files.css";
 import { addressOf, nameOf, parentOf, pathAt } from "./paths";
 import { Places } from "./places";
+import { useView } from "./view";
 
 /** The file centre: `/files/userhome/project` is the folder that tasks see at `/userhome/project`. */
 export default function FilesPage() {
@@ -64,10 +65,12 @@ function Framed({ children }: { children: React.ReactNode }) {
 /** A folder; or the folder of a file, with the file chosen. */
 function At({ path }: { path: string }) {
   const words = useFileWords();
+  // Both at once: nearly always it is a folder, and then its list is what people wait for.
   const asked = useStat(path, true);
+  const listed = useFirstPage(useView(path).view, asked.data === undefined || isFolder(asked.data));
   const roots = useRoots().data?.roots ?? [];
-  const isRoot = roots.some((root) => root.path === path);
-  if (asked.error !== null && asked.data === undefined && !isRoot) {
+  const isFound = listed.data !== undefined || roots.some((root) => root.path === path);
+  if (asked.error !== null && asked.data === undefined && !isFound) {
     return (
       <div className="stack">
         <Problem error={asked.error} retry={() => void asked.refetch()} />
@@ -75,7 +78,7 @@ function At({ path }: { path: string }) {
       </div>
     );
   }
-  if (asked.data === undefined && !isRoot) return <div className="card files-card" aria-busy="true" />;
-  if (asked.data !== undefined && !isRoot && !isFolder(asked.data)) return <Browser key="file" path={parentOf(path)} file={asked.data} />;
+  if (asked.data === undefined && !isFound) return <div className="card files-card" aria-busy="true" />;
+  if (asked.data !== undefined && !isFound && !isFolder(asked.data)) return <Browser key="file" path={parentOf(path)} file={asked.data} />;
   return <Browser key="folder" path={path} />;
 }

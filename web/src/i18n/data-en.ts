@@ -63,6 +63,8 @@ export const dataEn = {
     reason: "Reason",
     proposedBy: (user: string, at: string) => `Proposed by ${user}, ${at}`,
     rejectedBy: (user: string) => `Rejected by ${user}`,
+    acceptedNews: (by: string, name: string, path: string) => `${by} has accepted your proposal ${name}: tasks read it at ${path} now`,
+    rejectedNews: (by: string, name: string) => `${by} has rejected your proposal ${name}`,
     copyPath: "Copy",
     copied: "Copied",
     browse: "Browse",

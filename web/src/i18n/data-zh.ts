@@ -63,6 +63,8 @@ export const dataZh: DataWords = {
     reason: "原因",
     proposedBy: (user, at) => `${user} 推荐，${at}`,
     rejectedBy: (user) => `${user} 未通过`,
+    acceptedNews: (by, name, path) => `${by} 已接受你推荐的 ${name}：任务现在可以在 ${path} 读取`,
+    rejectedNews: (by, name) => `${by} 未通过你推荐的 ${name}`,
     copyPath: "复制",
     copied: "已复制",
     browse: "浏览",
@@ -89,7 +91,7 @@ export const dataZh: DataWords = {
     ownNote: "你的目录和所在课题组目录占用的空间。",
     ownNone: "还没有统计。",
     kinds: {
-      home: "我的目录",
+      home: "主目录",
       share: "课题组目录",
       user: "目录",
       bundles: "任务代码",

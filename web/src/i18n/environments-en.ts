@@ -26,6 +26,7 @@ export const environmentsEn = {
   ssh: "SSH",
   sshNote: "With your password, or a key that you added to your account.",
   sshKeys: "SSH keys",
+  sshHostKey: "Compare what ssh asks about at the first connection with the server's host key (ED25519):",
   sshOff: "SSH is switched off on this server.",
   sshConfig: "For ~/.ssh/config",
   sshConfigNote: (host: string) => `Then ssh, scp, rsync, VS Code Remote-SSH and PyCharm know it as ${host}.`,

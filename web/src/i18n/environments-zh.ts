@@ -26,6 +26,7 @@ export const environmentsZh: EnvironmentWords = {
   ssh: "SSH",
   sshNote: "使用平台密码，或在账号页添加的公钥。",
   sshKeys: "SSH 公钥",
+  sshHostKey: "首次连接时，请将 ssh 询问的指纹与服务器的主机密钥（ED25519）核对：",
   sshOff: "该服务器没有开启 SSH。",
   sshConfig: "写入 ~/.ssh/config",
   sshConfigNote: (host) => `之后 ssh、scp、rsync、VS Code Remote-SSH 和 PyCharm 都可以用 ${host} 连接。`,

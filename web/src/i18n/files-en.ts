@@ -33,7 +33,7 @@ export const filesEn = {
   linkTo: (target: string) => `link to ${target}`,
   nowhere: "a link that leads nowhere you can open",
   sortBy: (column: string) => `Sort by ${column}`,
-  reading: (n: string) => `Still reading this folder: ${n} entries so far.`,
+  reading: (n: string) => `Still reading this folder: the list is of the ${n} entries read so far.`,
   partly: (n: string) => `So many entries that only ${n} were read. Search finds the others.`,
   byName: "This folder is too large for another order: sorted by name.",
   chosen: (n: number, size: string) => (size === "" ? `${items(n)} chosen` : `${items(n)} chosen, ${size}`),

@@ -33,7 +33,7 @@ export const filesZh: FileWords = {
   linkTo: (target) => `链接到 ${target}`,
   nowhere: "链接的目标在这里打不开",
   sortBy: (column) => `按${column}排序`,
-  reading: (n) => `正在读取这个文件夹：已读 ${n} 项。`,
+  reading: (n) => `正在读取这个文件夹：目前只列出已读到的 ${n} 项。`,
   partly: (n) => `条目太多，只读取了 ${n} 项；其余可用搜索找到。`,
   byName: "文件夹太大，无法按其他方式排序：按名称排列。",
   chosen: (n, size) => (size === "" ? `已选 ${items(n)}` : `已选 ${items(n)}，${size}`),

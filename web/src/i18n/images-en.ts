@@ -42,7 +42,8 @@ export const imagesEn = {
   use: "Use in a job",
   useEnvironment: "New environment",
   details: "Details",
-  answered: (decision: string, note: string) => `An admin: ${decision}. ${note}`,
+  answered: (by: string, decision: string, at: string, note: string) => `${by || "An admin"}: ${decision}${at && `, ${at}`}${note && `. ${note}`}`,
+  news: { accepted: (by: string, name: string) => `${by} has accepted your proposal ${name}: everybody can use it now`, rejected: (by: string, name: string) => `${by} has declined your proposal ${name}` } as Record<string, (by: string, name: string) => string>,
   proposal: { proposed: "proposed", accepted: "accepted", rejected: "declined" } as Record<string, string>,
   share: {
     title: "Share",

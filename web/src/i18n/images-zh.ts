@@ -42,7 +42,8 @@ export const imagesZh: ImageWords = {
   use: "用于任务",
   useEnvironment: "新建环境",
   details: "详情",
-  answered: (decision, note) => `管理员：${decision}。${note}`,
+  answered: (by, decision, at, note) => `${by || "管理员"}：${decision}${at && `，${at}`}${note && `。${note}`}`,
+  news: { accepted: (by, name) => `${by} 已通过你推荐的 ${name}：现在所有人都可以使用`, rejected: (by, name) => `${by} 未通过你推荐的 ${name}` },
   proposal: { proposed: "待审", accepted: "已通过", rejected: "未通过" },
   share: {
     title: "共享",

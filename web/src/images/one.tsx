@@ -48,6 +48,7 @@ const decided = (image: Detail) => image.proposal === "accepted" || image.propos
 
 function Shown({ image }: { image: Detail }) {
   const words = useImageWords();
+  const { time } = useWords();
   const me = useMe();
   const may = mayOf(image, me);
   const facts = useFacts();
@@ -67,7 +68,7 @@ function Shown({ image }: { image: Detail }) {
           <Link className="button primary" to={jobWith(image.name)}>{words.use}</Link>
         </div>
       </div>
-      {decided(image) && image.proposal_note !== "" && <p className="note breakable lines">{words.answered(words.proposal[image.proposal] ?? "", image.proposal_note)}</p>}
+      {decided(image) && <p className="note breakable lines">{words.answered(image.decided_by, words.proposal[image.proposal] ?? "", image.decided_at === null ? "" : clock(image.decided_at, time), image.proposal_note)}</p>}
       {image.description !== "" && <p className="card body-text breakable lines">{image.description}</p>}
       <div className="row wrap image-acts">
         {may.decide && <Decide image={image} />}

@@ -6,6 +6,7 @@ import "../environments/environments.css";
 import { useWords } from "../i18n";
 import { useImageWords } from "../i18n/images";
 import "../map/map.css";
+import { Decisions, isNews } from "../ui/decisions";
 import { Box } from "../ui/icons";
 import { Figure, Segments } from "../ui/manage";
 import { Problem } from "../ui/problem";
@@ -59,6 +60,7 @@ export default function ImagesPage() {
         )
       ) : (
         <div className={away ? "stack stale" : "stack"}>
+          <News list={found} />
           <Figures list={found} />
           {found.length === 0 ? (
             <div className="card empty">
@@ -75,6 +77,13 @@ export default function ImagesPage() {
       )}
     </>
   );
+}
+
+function News({ list }: { list: Image[] }) {
+  const words = useImageWords();
+  const me = useMe();
+  const mine = list.filter((image) => image.owner === me.user && image.decided_by !== "" && image.decided_by !== me.user && isNews(image.proposal === "accepted", image.decided_at));
+  return <Decisions list={mine.map((image) => ({ key: image.id, accepted: image.proposal === "accepted", words: words.news[image.proposal]?.(image.decided_by, image.name) ?? image.name, why: image.proposal_note, at: image.decided_at }))} />;
 }
 
 function Figures({ list }: { list: Image[] }) {

@@ -116,24 +116,20 @@ export interface Look {
 
 /** Rectangles by how they are drawn, those alike at once: one by one, a wave of many costs several times as much. */
 class Together {
-  private readonly found = new Map<number, Map<string, number[]>>();
+  private readonly paths = new Map<number, Map<string, Path2D>>();
 
   add(alpha: number, colour: string, x: number, y: number, width: number, height: number): void {
-    let colours = this.found.get(alpha);
-    if (colours === undefined) this.found.set(alpha, (colours = new Map<string, number[]>()));
-    const all = colours.get(colour);
-    if (all === undefined) colours.set(colour, [x, y, width, height]);
-    else all.push(x, y, width, height);
+    let colours = this.paths.get(alpha);
+    if (colours === undefined) this.paths.set(alpha, (colours = new Map<string, Path2D>()));
+    let path = colours.get(colour);
+    if (path === undefined) colours.set(colour, (path = new Path2D()));
+    path.rect(x, y, width, height);
   }
 
-  draw(context: CanvasRenderingContext2D, how: (colour: string) => void): void {
-    for (const [alpha, colours] of this.found) {
+  draw(context: CanvasRenderingContext2D, how: (colour: string, path: Path2D) => void): void {
+    for (const [alpha, colours] of this.paths) {
       context.globalAlpha = alpha;
-      for (const [colour, all] of colours) {
-        context.beginPath();
-        for (let at = 0; at < all.length; at += 4) context.rect(all[at] as number, all[at + 1] as number, all[at + 2] as number, all[at + 3] as number);
-        how(colour);
-      }
+      for (const [colour, path] of colours) how(colour, path);
     }
   }
 }
@@ -172,14 +168,14 @@ export function draw(context: CanvasRenderingContext2D, plan: Plan, rows: Row[],
       x += plan.pitch;
     }
   }
-  filled.draw(context, (colour) => {
+  filled.draw(context, (colour, path) => {
     context.fillStyle = colour;
-    context.fill();
+    context.fill(path);
   });
   context.lineWidth = 2;
-  free.draw(context, (colour) => {
+  free.draw(context, (colour, path) => {
     context.strokeStyle = colour;
-    context.stroke();
+    context.stroke(path);
   });
   context.globalAlpha = 1;
 }

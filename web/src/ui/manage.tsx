@@ -39,6 +39,20 @@ export function Wrong({ error }: { error: unknown }) {
   return error === null || error === undefined ? null : <p className="problem" role="alert">{said(error)}</p>;
 }
 
+/** The end of a form: why it could not be saved, and its two buttons. */
+export function SaveOrCancel({ going, close }: { going: { error: unknown; isPending: boolean }; close: () => void }) {
+  const words = useManageWords();
+  return (
+    <>
+      <Wrong error={going.error} />
+      <div className="row">
+        <button className="button primary" disabled={going.isPending}>{words.admin.save}</button>
+        <button className="button" type="button" onClick={close}>{words.cancel}</button>
+      </div>
+    </>
+  );
+}
+
 interface Asked {
   name: string;
   /** What it is done to. */

@@ -47,6 +47,12 @@ export function bytesOf(value: unknown): number | null {
   return found === null ? null : Number(found[1]) * 1024 ** " KMGT".indexOf((found[2] || " ").toUpperCase());
 }
 
+/** The other way round, where that is exact: 500G, or plain bytes. */
+export function writtenBytes(bytes: number): string {
+  const power = bytes === 0 ? 0 : Math.max(...[0, 1, 2, 3, 4].filter((each) => bytes % 1024 ** each === 0));
+  return `${bytes / 1024 ** power}${" KMGT"[power]}`.trim();
+}
+
 /** 2h31m, 1d or plain seconds; null where it is not a time. */
 export function secondsOf(value: unknown): number | null {
   const text = String(value ?? "");
