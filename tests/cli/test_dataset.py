@@ -153,12 +153,16 @@ def test_a_member_proposes_and_an_admin_decides(server: DanluServer, nas: Path) 
     again = json.loads(
         member.cli("dataset", "propose", "wish", "--licence", "CC BY 4.0", "--json").stdout
     )
+    assert again["decided_at"] is None
     assert again["state"] == "proposed"
     assert (again["title"], again["licence"]) == ("All words", "CC BY 4.0"), (
         "what was not said stays"
     )
     assert (again["volume"], again["folder"]) == ("nas", "sets/words")
     assert ask(server, "accept", "wish", "--wait")["files"] == 1
+    news = member.cli("dataset").stderr
+    assert b"admin has accepted your proposal wish" in news and b"/gdata/wish" in news
+    assert b"your proposal" not in Person(server).cli("dataset").stderr
     read = member.cli("run", "--quiet", "-w", "-", "--", "cat", "/gdata/wish/train.txt")
     assert read.stdout == b"one\ntwo\n"
 
@@ -200,3 +204,17 @@ def test_storage_of_ones_own_is_asked_for_and_becomes_a_volume(
     assert b"scope" not in other.cli("volume", "list").stdout
     assert server.cli("volume", "reject", asked["id"]).returncode == 5
     server.cli("volume", "remove", "scope", "--yes")
+
+
+def test_what_is_proposed_has_to_be_there(server: DanluServer, nas: Path) -> None:
+    member = Person(server)
+    words = ("dataset", "propose", "ghost", "--volume", "nas", "--folder")
+    (nas / "closed/inner").mkdir(parents=True)
+    (nas / "closed").chmod(0o700)
+    for folder in ("none", "sets/words/train.txt", "closed/inner"):
+        done = member.cli(*words, folder)
+        assert done.returncode == 2, done
+        assert f"no folder '{folder}' in volume nas that you can read".encode() in done.stderr
+    assert all(each["name"] != "ghost" for each in ask(server, "list")["datasets"])
+    done = member.cli(*words, "sets/words", "--json")
+    assert json.loads(done.stdout)["state"] == "proposed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,11 @@ def test_an_environment_from_its_beginning_to_its_end(dev: DanluServer) -> None:
     shown = said(dev, "show", "dev")
     assert "time_limit" in shown
     assert "LR=0.1" in shown
-    assert "running" in said(dev, "extend", "dev", "2h")
+    ends = json.loads(said(dev, "show", "dev", "--json"))["ends_at"]
+    later = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ends + 2 * 3600))
+    assert said(dev, "extend", "dev", "2h").startswith(f"dev runs until {later} (")
+    far = said(dev, "extend", "dev", "900d", code=2)
+    assert "900d is too long; dev may run for at most 30d from now on" in far
     assert "stop" in said(dev, "stop", "dev")
     assert said(dev, "start", "dev").startswith("dev is ")
     running(dev)

@@ -42,7 +42,13 @@ def danlu(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
         (["submit"], "give a job file"),
         (["exec", "mnist-1"], "danlu exec JOB -- "),
         (["user", "qqqq"], "Unknown command danlu user qqqq; available: list, show, add"),
-        (["user", "show"], "Missing argument: [list] | show NAME"),
+        (["user", "show"], "Missing argument: NAME\n"),
+        (["queue", "merge", "x"], "Missing argument: INTO\n"),
+        (["cp", "x"], "Missing argument: TARGET\n"),
+        (["convert"], "Missing argument: FILE... | -\n"),
+        (["env", "list", "x"], "Unexpected argument 'x'\n"),
+        (["key", "add", "x", "y"], "Usage: danlu key add [FILE|-] [OPTION...]\n"),
+        (["bin", "restore", "x", "--overwrite", "--keep-both"], "cannot be combined"),
         (["context", "qqqq"], "available: list, use, remove"),
         (["--lang", "fr", "jobs"], "--lang 'fr': must be zh or en"),
         (["submit", "a.yaml", "--", "ls"], "not both"),
@@ -59,6 +65,26 @@ def test_bad_usage_ends_with_2_and_says_what_to_do(words: list[str], said: str) 
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "missing", "usage"),
+    [
+        (["env", "stop"], "NAME", "danlu env stop NAME... [OPTION...]"),
+        (["env", "extend"], "NAME", "danlu env extend NAME [TIME] [OPTION...]"),
+        (["env", "save"], "NAME, IMAGE", "danlu env save NAME IMAGE [OPTION...]"),
+        (["env", "share", "dev"], "USER", "danlu env share NAME USER... [OPTION...]"),
+        (["quota", "set", "user"], "NAME", "danlu quota set user|group NAME [OPTION...]"),
+        (["stop"], "JOB", "danlu stop [OPTION...] JOB..."),
+    ],
+)
+def test_what_is_missing_is_told_with_how_this_command_is_written(
+    words: list[str], missing: str, usage: str
+) -> None:
+    done = danlu(*words, DANLU_SERVER="http://127.0.0.1:1", DANLU_TOKEN="t")
+    assert done.returncode == 2
+    told = [f"danlu: Missing argument: {missing}", f"danlu: Usage: {usage}"]
+    assert done.stderr.splitlines() == [*told, f"danlu: See danlu {words[0]} --help"]
 
 
 @pytest.mark.parametrize("command", ["show", "why", "logs", "events", "stop", "rerun", "wait"])

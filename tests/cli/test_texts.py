@@ -14,12 +14,12 @@ import pytest
 import danlu.cli
 from danlu.cli.helptexts import HELP
 from danlu.cli.registry import COMMON, commands
-from danlu.cli.texts import everything, t, use
+from danlu.cli.texts import everything, find, t, use
 
 TEXTS = everything()
 ROOT = Path(danlu.cli.__file__).parent
 SOURCES = sorted(path for path in ROOT.rglob("*.py") if "texts" not in path.name)
-SPEAKERS = {"t", "Failure", "UsageError", "words", "_title", "_pairs", "_bullets"}
+SPEAKERS = {"t", "known", "Failure", "UsageError", "words", "_title", "_pairs", "_bullets"}
 DEAF = {"write", "say", "complain", "print"}
 
 
@@ -66,6 +66,11 @@ def test_a_text_has_both_languages_with_the_same_blanks(key: str) -> None:
         assert blanks(en) == blanks(zh)
     if key not in ("file.trouble",) and any(c.isalpha() for c in en) and en not in ("GPUs", "GPUS"):
         assert en != zh or en == "Id"
+
+
+@pytest.mark.parametrize("key", sorted(TEXTS))
+def test_a_text_is_found_by_the_first_word_of_its_key(key: str) -> None:
+    assert find(key) == TEXTS[key]
 
 
 def blanks(text: str) -> set[str]:

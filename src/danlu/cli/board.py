@@ -108,7 +108,7 @@ def _totals(board: Board, columns: int, colour: bool) -> str:
         t("top.counts", used=number(used), free=number(counts["free"]), out=number(counts["out"]))
     ]
     if counts["outside"]:
-        from danlu.cli.commands.listing import outside_users
+        from danlu.cli.commands.cluster import outside_users
 
         who = outside_users([gpu for node in board.nodes for gpu in node["gpus"]])
         told = t("top.outside", count=number(counts["outside"]))

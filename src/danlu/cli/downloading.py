@@ -235,7 +235,8 @@ class _Filling:
             self._work.skipped += 1
         elif how in (UNSAFE, OTHER):
             key = "files.left_unsafe" if how == UNSAFE else "files.left_other"
-            self._work.notes.append(both(key, path=printable(path)))
+            link = printable(member.linkname)
+            self._work.notes.append(both(key, path=printable(path), target=link))
         elif how == MADE and not member.isdir():
             self._work.files += 1
 

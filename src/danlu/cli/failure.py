@@ -54,6 +54,8 @@ def explain(error: BaseException) -> int:
         traceback.print_exception(error)
     if isinstance(error, UsageError):
         complain(t(error.key, **error.params))
+        if error.usage:
+            complain(t("usage.form", form=error.usage))
         where = f"danlu {error.command} --help" if error.command else "danlu help"
         complain(t("usage.see_help", command=where))
         return codes.USAGE

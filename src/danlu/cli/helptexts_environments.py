@@ -20,7 +20,8 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
         "open prints the address of JupyterLab (lab), VS Code (code), TensorBoard or a terminal, "
         "and opens it in the browser. change takes effect at the next start; a running "
         "environment is stopped and started again for it, after asking. none resets an option to "
-        "its default. extend without a time gives the usual time again, from now on. With an idle "
+        "its default. extend without a time gives the usual time again, from now on, and tells "
+        "when it ends. With an idle "
         "limit, an environment that nobody uses is stopped after a warning. save makes an image "
         "of what was changed in its container, from which it starts the next time; with --stop "
         "its command is ended first. Those it is shared with may enter it as you do, but not "
@@ -40,7 +41,7 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
         "open 输出 JupyterLab（lab）、VS Code（code）、TensorBoard 或终端（terminal）的地址，"
         "并在浏览器中打开。change 在下次启动时生效；运行中的环境需要停止并重新启动，会先询问。"
         "none 恢复选项的默认值。"
-        "extend 不写时间时，从现在起再给一次通常的时间。"
+        "extend 不写时间时，从现在起再给一次通常的时间，并告知到期时间。"
         "设置了闲置上限的环境无人使用时，会先提醒再停止。save 把容器中的改动保存为镜像，"
         "下次从它启动；--stop 先结束其中的命令。共享给的人可以像你一样进入，但不能停止、"
         "修改或删除；unshare 立即切断。别人的环境写作 所有者/名称。",

@@ -71,5 +71,9 @@ FILES: dict[str, tuple[str, str]] = {
         "  danlu bin restore data/x.csv\n"
         "  danlu bin empty",
     ),
+    "opt.bin.keep-both": (
+        "where the name is taken, restore under another one",
+        "名称已被占用时，以另一名称恢复",
+    ),
     "opt.bin.overwrite": ("replace what is there now", "覆盖现有的同名文件"),
 }

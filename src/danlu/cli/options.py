@@ -71,12 +71,13 @@ class Command:
 
 
 class UsageError(Exception):
-    """An invalid command line."""
+    """An invalid command line. `usage`: how it is written, where that helps."""
 
-    def __init__(self, key: str, command: str = "", **params: object) -> None:
+    def __init__(self, key: str, command: str = "", usage: str = "", **params: object) -> None:
         super().__init__(key)
         self.key = key
         self.command = command
+        self.usage = usage
         self.params = params
 
 
@@ -208,7 +209,7 @@ class _Parser:
             self.args.words.append(self.command.default)
         count, command = len(self.args.words), self.command
         if count < command.fewest:
-            raise UsageError("usage.too_few", command.name, arguments=command.arguments)
+            raise too_few(command, count)
         if 0 <= command.most < count:
             extra = self.args.words[command.most]
             raise UsageError("usage.too_many", command.name, word=extra)
@@ -232,14 +233,31 @@ def _is_value(after: list[str]) -> bool:
 
 def misused(args: Args) -> UsageError:
     """A command with verbs was given an unknown one, or the wrong number of arguments."""
-    command, given = args.command, args.words[:1]
-    known = [form.split()[0].strip("[]") for form in command.arguments.split(" | ")]
-    if given and given[0] not in known:
-        listed = ", ".join(known)
+    command, verb, words = args.command, args.words[0], args.words[1:]
+    forms = {form.split()[0].strip("[]"): form for form in command.arguments.split(" | ")}
+    if verb not in forms:
+        listed = ", ".join(forms)
         return UsageError(
-            "usage.unknown_word", command.name, name=command.name, word=given[0], known=listed
+            "usage.unknown_word", command.name, name=command.name, word=verb, known=listed
         )
-    return UsageError("usage.too_few", command.name, arguments=command.arguments)
+    wanted = forms[verb].split()[1:]
+    usage = " ".join(["danlu", command.name, verb, *wanted, "[OPTION...]"])
+    if len(words) > len(wanted):
+        return UsageError("usage.too_many", command.name, usage, word=words[len(wanted)])
+    missing = ", ".join(_required(wanted)[len(words) :])
+    return UsageError("usage.too_few", command.name, usage, arguments=missing)
+
+
+def too_few(command: Command, count: int = 0) -> UsageError:
+    """Names what is missing after so many words."""
+    arguments, usage = command.arguments, f"danlu {command.name} [OPTION...] {command.arguments}"
+    if " | " not in arguments:
+        arguments = ", ".join(_required(arguments.split())[: command.fewest][count:])
+    return UsageError("usage.too_few", command.name, usage, arguments=arguments)
+
+
+def _required(arguments: list[str]) -> list[str]:
+    return [each.removesuffix("...") for each in arguments if not each.startswith("[")]
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

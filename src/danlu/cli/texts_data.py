@@ -68,6 +68,10 @@ DATA: dict[str, tuple[str, str]] = {
     "dataset.state_proposed": ("proposed by {by}", "{by} 提议"),
     "dataset.state_ready": ("ready", "可用"),
     "dataset.state_rejected": ("rejected", "已拒绝"),
+    "dataset.was_accepted": (
+        "{by} has accepted your proposal {name}, {at}: tasks read it at {path} now",
+        "{by} 已接受你的提议 {name}（{at}）：任务现在可以在 {path} 读取",
+    ),
     "dataset.was_rejected": (
         "{by} has rejected your proposal {name}: {reason}. Propose it again with what is to be "
         "changed, or danlu dataset remove {name}",

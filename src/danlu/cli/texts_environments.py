@@ -9,14 +9,17 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
         "{name} deleted; files in your folders stay",
         "{name} 已删除；你目录中的文件保留",
     ),
+    "env.extended": ("{name} runs until {at} ({left} left)", "{name} 运行到 {at}（剩余 {left}）"),
     "env.field_doing": ("Doing", "进展"),
     "env.field_ends": ("Ends", "到期"),
+    "env.field_host_key": ("SSH host key", "SSH 主机密钥"),
     "env.field_job": ("Job", "任务"),
     "env.field_name": ("Name", "名称"),
     "env.field_nodes": ("Nodes", "节点"),
     "env.field_owner": ("Owner", "所有者"),
     "env.field_reason": ("Reason", "原因"),
     "env.field_shared": ("Shared with", "共享给"),
+    "env.field_ssh": ("SSH", "SSH 连接"),
     "env.field_state": ("State", "状态"),
     "env.field_idle": ("Idle", "闲置"),
     "env.idle": (
@@ -41,6 +44,10 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
     "env.is_waits": (
         "{name} is {state}; danlu why {name} says what it waits for",
         "{name}：{state}；danlu why {name} 说明在等什么",
+    ),
+    "env.no_end": (
+        "{name} has no time limit; it counts as used now",
+        "{name} 没有时间上限；已重新计算闲置时间",
     ),
     "env.none": (
         "No environments; danlu env create NAME makes one",

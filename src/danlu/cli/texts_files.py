@@ -7,8 +7,8 @@ FILES: dict[str, tuple[str, str]] = {
         "{path} 在读取时不断变化；请等没有程序写入时再试",
     ),
     "files.continue": (
-        "interrupted; the same command continues it",
-        "已中断；重复同一条命令即可继续",
+        "interrupted; run the same command again to resume where it stopped",
+        "已中断；再次运行同一条命令即可从中断处继续",
     ),
     "files.copied": (
         "{count} {count:file|files}, {size}",
@@ -48,8 +48,18 @@ FILES: dict[str, tuple[str, str]] = {
         "已略过 {path}：无法读取（{code}）",
     ),
     "files.left_unsafe": (
-        "{path} was left out: it is a link that leads out of the folder",
-        "已略过 {path}：它是指向该目录之外的链接",
+        "{path} was left out: it is a link to {target}, outside of the folder that is copied; copy "
+        "what it leads to by itself if you need it",
+        "已略过 {path}：它是指向 {target} 的链接，目标在所复制的目录之外；如有需要请单独复制其目标",
+    ),
+    "files.left_some": (
+        "{count} {count:entry was|entries were} left out",
+        "略过了 {count} 项",
+    ),
+    "files.taken": (
+        "nothing was replaced; --keep-both restores it beside that under another name, --overwrite "
+        "puts what is there now into the bin",
+        "没有替换任何内容；--keep-both 以另一名称恢复、两者都保留，--overwrite 把现有的移入回收站",
     ),
     "files.kind": (
         "--kind {value}: choose file, folder, link or other",

@@ -6,8 +6,19 @@ IMAGES: dict[str, tuple[str, str]] = {
         "{job} builds {image}; danlu logs -f {job} shows how, danlu image saves the rest",
         "{job} 正在构建 {image}；用 danlu logs -f {job} 查看过程，danlu image saves 查看保存",
     ),
+    "image.decided_accepted": (
+        "{by} has accepted your proposal {name}, {at}{why}: everybody can use it now",
+        "{by} 已通过你的提名 {name}（{at}）{why}：现在所有人都可以使用",
+    ),
+    "image.decided_rejected": (
+        "{by} has declined your proposal {name}, {at}{why}. It stays yours; propose it again when "
+        "it is changed",
+        "{by} 未通过你的提名 {name}（{at}）{why}。镜像仍归你所有，修改后可重新提名",
+    ),
+    "image.decided_why": (" ({note})", "，附言：{note}"),
     "image.everybody": ("everybody", "所有人"),
     "image.field_command": ("Command", "命令"),
+    "image.field_decided": ("Decided", "处理"),
     "image.field_description": ("Description", "说明"),
     "image.field_digest": ("Digest", "摘要"),
     "image.field_id": ("Id", "编号"),

@@ -52,6 +52,10 @@ LIVE: dict[str, tuple[str, str]] = {
         "{ref} 监听哪个端口？danlu open {ref} 端口",
     ),
     "ssh.cannot_write": ("Cannot write {path}: {cause}", "无法写入 {path}：{cause}"),
+    "ssh.host_key": (
+        "The server's host key (ED25519): {fingerprint}",
+        "服务器的主机密钥（ED25519）：{fingerprint}",
+    ),
     "ssh.install_all": (
         "--install is for all running jobs; leave out the job",
         "--install 针对所有运行中的任务；请去掉任务名",

@@ -8,6 +8,7 @@ import stat
 import tarfile
 
 from danlu.cli.table import printable
+from danlu.cli.texts import both
 from danlu.cli.transfers import Remembered, remote_name
 from danlu.sdk.errors import ApiError
 from danlu.sdk.patience import persist
@@ -33,6 +34,7 @@ class Uploading:
         self._conflict = conflict
         self.files = self.bytes = self.skipped = 0
         self.problems: list[dict[str, str]] = []
+        self.notes: list[dict[str, str]] = []  # what was left out
 
     def copy(self, source: str, target: str, name: str, inside: Callable[[], bool]) -> None:
         """`inside`: whether the target is a folder that it goes into."""
@@ -106,7 +108,9 @@ class Uploading:
                     self.skipped += 1
                 elif stat.S_ISREG(found.st_mode) and found.st_size > SMALL:
                     self._file(path, f"{target}/{remote_name(parts + name)}")
-                elif bundle.add(path, parts + name, found) and bundle.full:
+                elif not bundle.add(path, parts + name, found):
+                    self.notes.append(both("files.left_other", path=printable(os.fsdecode(path))))
+                elif bundle.full:
                     bundle = self._send(bundle, target)
             if not names and not folders and parts:
                 bundle.add(folder, parts.rstrip(b"/"), os.lstat(folder))

@@ -13,6 +13,7 @@ from danlu.cli.options import UsageError
 from danlu.cli.progress import Progress
 from danlu.cli.table import printable
 from danlu.cli.texts import pick, t
+from danlu.sdk.errors import Lost, Unreachable
 from danlu.sdk.files import path_of
 
 TYPE_CHECKING = False
@@ -31,7 +32,7 @@ def cp(session: Session, args: Args) -> int:
             return _upload_all(session, args, sources, last)
         if all(remote) and not last.startswith(":"):
             return _download_all(session, args, sources, last)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Lost, Unreachable):
         complain(t("files.continue"))
         raise
     raise UsageError("files.sides", "cp")
@@ -58,7 +59,7 @@ def _upload_all(session: Session, args: Args, sources: list[str], last: str) -> 
         name = os.path.basename(os.path.abspath(source))
         work.copy(source, target, name, inside)
     progress.end()
-    return _told(session, work.files, work.bytes, work.skipped, work.problems)
+    return _told(session, work.files, work.bytes, work.skipped, work.problems, work.notes)
 
 
 def _download_all(session: Session, args: Args, sources: list[str], last: str) -> int:
@@ -82,9 +83,6 @@ def _download_all(session: Session, args: Args, sources: list[str], last: str) -
         else:
             work.copy_file(path, last, entry)
     progress.end()
-    if not session.json:
-        for note in work.notes[:100]:
-            complain(str(pick(note, "message")))
     return _told(session, work.files, work.bytes, work.skipped, work.problems, work.notes)
 
 
@@ -94,14 +92,17 @@ def _told(
     count: int,
     skipped: int,
     problems: list[dict[str, str]],
-    left_out: list[dict[str, str]] | None = None,
+    left_out: list[dict[str, str]],
 ) -> int:
+    """What was left out is no success: whoever relies on a whole copy has to know."""
     if session.json:
         told = {"files": files, "bytes": count, "skipped": skipped, "problems": problems}
-        session.print_json(told if left_out is None else told | {"left_out": left_out})
+        session.print_json(told | {"left_out": left_out})
     else:
-        for problem in problems[:100]:
+        for problem in [*left_out, *problems][:100]:
             complain(str(pick(problem, "message")))
+        if len(left_out) + len(problems) > 1:
+            complain(t("files.left_some", count=len(left_out) + len(problems)))
         key = "files.copied_some" if skipped else "files.copied"
         sys.stdout.write(t(key, count=files, size=size(count), skipped=skipped) + "\n")
-    return codes.TROUBLE if problems else codes.OK
+    return codes.TROUBLE if problems or left_out else codes.OK

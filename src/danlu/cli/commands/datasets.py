@@ -7,7 +7,6 @@ import time
 
 from danlu.cli import codes
 from danlu.cli.asking import make_sure
-from danlu.cli.failure import complain
 from danlu.cli.formats import moment, size
 from danlu.cli.options import UsageError, misused
 from danlu.cli.table import printable, write_table
@@ -136,15 +135,9 @@ def _list(session: Session) -> int:
     ]
     heads = ("name", "state", "size", "files", "keeper", "licence", "copies", "title")
     write_table([t(f"dataset.head_{head}") for head in heads], rows)
-    decided = [each for each in found if each["state"] != "ready"]
-    me = session.client.whoami() if decided else None
-    waiting = sum(each["state"] == "proposed" for each in decided)
-    if waiting and me is not None and me["role"] == "admin":
-        complain(t("dataset.proposals", count=waiting))
-    for each in decided:
-        if me is not None and each["state"] == "rejected" and each["proposed_by"] == me["user"]:
-            told = {"name": each["name"], "by": each["decided_by"], "reason": each["reason"] or "-"}
-            complain(t("dataset.was_rejected", **told))
+    from danlu.cli.decisions import tell_of_datasets
+
+    tell_of_datasets(session, found)
     return codes.OK
 
 

@@ -39,8 +39,7 @@ def env(session: Session, args: Args) -> int:
     if verb == "list" and not names:
         return _list(session, args)
     if verb == "extend" and len(names) in (1, 2):
-        found = ours.extend(names[0], *names[1:])
-        return _told(session, [found])
+        return _extended(session, ours.extend(names[0], *names[1:]))
     if verb == "open" and len(names) in (1, 2):
         return _open(session, args, *names)
     if verb in ("share", "unshare") and len(names) > 1:
@@ -101,6 +100,7 @@ def _show(session: Session, args: Args, name: str) -> int:
         ("idle", _idle_words(found)),
         ("ends", clock(found["ends_at"]) if found["ends_at"] else ""),
         ("shared", ", ".join(found["shared"])),
+        *_ssh_lines(session, found),
     ]
     from danlu.cli.table import width
 
@@ -109,6 +109,20 @@ def _show(session: Session, args: Args, name: str) -> int:
     for label, value in shown:
         sys.stdout.write(f"{label}{' ' * (room - width(label))}  {printable(value)}\n")
     return codes.OK
+
+
+def _ssh_lines(session: Session, found: model.EnvironmentView) -> list[tuple[str, str]]:
+    """How any SSH client gets in, and by what it knows that this is the right server."""
+    from danlu.cli.commands.ssh import Door
+
+    if found["state"] != "running":
+        return []
+    try:
+        door = Door(session)
+    except Failure:  # switched off
+        return []
+    ref = f"{found['owner']}/{found['name']}"
+    return [("ssh", door.line(ref)), ("host_key", door.host_key)]
 
 
 def _save(session: Session, args: Args, name: str, image: str) -> int:
@@ -199,6 +213,18 @@ def _share(session: Session, verb: str, name: str, people: list[str]) -> int:
         return session.print_json({"environments": [found]})
     key = "env.shared" if found["shared"] else "env.not_shared"
     sys.stdout.write(t(key, name=name, people=", ".join(found["shared"])) + "\n")
+    return codes.OK
+
+
+def _extended(session: Session, found: model.EnvironmentView) -> int:
+    if session.json:
+        return session.print_json({"environments": [found]})
+    ends, words = found["ends_at"], {"name": found["name"]}
+    if ends is None:
+        sys.stdout.write(t("env.no_end", **words) + "\n")
+    else:
+        words |= {"at": clock(ends), "left": duration(ends - time.time())}
+        sys.stdout.write(t("env.extended", **words) + "\n")
     return codes.OK
 
 

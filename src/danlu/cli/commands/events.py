@@ -8,7 +8,7 @@ from danlu.cli import codes
 from danlu.cli.arrays import tell_if_array
 from danlu.cli.failure import complain
 from danlu.cli.formats import clock
-from danlu.cli.options import UsageError
+from danlu.cli.options import too_few
 from danlu.cli.submission import patience
 from danlu.cli.table import printable
 from danlu.cli.texts import pick, t
@@ -24,7 +24,7 @@ def events(session: Session, args: Args) -> int:
     if args.flag("follow"):
         return _follow(session, args)
     if not args.words:
-        raise UsageError("usage.too_few", "events", arguments=args.command.arguments)
+        raise too_few(args.command)
     found = session.client.events(args.words[0], limit=args.integer("limit"))
     if session.json:
         return session.print_json({"events": found})

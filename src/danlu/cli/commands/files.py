@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 PAGE = 2000
 MOST_SHOWN = 100_000
+OLD = 10.0  # seconds: from then on the age of a figure is told
 
 
 def ls(session: Session, args: Args) -> int:
@@ -206,7 +207,9 @@ def du(session: Session, args: Args) -> int:
     word = args.words[0] if args.words else ":"
     found = files.usage(word, fresh=args.flag("fresh"))
     shown = is_terminal(2) and not session.json
-    while found["operation"] is not None:
+    before = found["measured_at"]
+    # Once: where something is written all the time, what was measured is old again at once.
+    while found["operation"] is not None and found["measured_at"] == before:
         operation = files.operation(found["operation"], wait=1)
         if shown:
             count, done = operation["files_done"], size(operation["bytes_done"])
@@ -224,7 +227,7 @@ def du(session: Session, args: Args) -> int:
     rows.append([size(found["size"]), str(found["files"]), found["path"]])
     write_table([t(f"files.head_{head}") for head in ("size", "files", "name")], rows, ">>")
     age = time.time() - (found["measured_at"] or time.time())
-    if age > 60:
+    if age > OLD:
         complain(t("files.measured", when=clock(found["measured_at"])))
     if not found["complete"]:
         complain(t("files.incomplete"))
@@ -254,16 +257,28 @@ def bin(session: Session, args: Args) -> int:
     if verb == "list" and not words:
         return _bin(session)
     if verb == "restore" and words:
-        conflict = "overwrite" if args.flag("overwrite") else "refuse"
-        done = files.restore(_ids(session, words), conflict=conflict)
-        if not session.json:
-            for path in done["results"]:
-                sys.stdout.write(printable(path) + "\n")
-        return ended(session, done, True)
+        return _restore(session, args, words)
     if verb == "empty":
         make_sure(args, "sure.bin")
         return ended(session, files.empty_bin(_ids(session, words) if words else None))
     raise misused(args)
+
+
+def _restore(session: Session, args: Args, words: list[str]) -> int:
+    if args.flag("overwrite") and args.flag("keep-both"):
+        raise UsageError("usage.not_both", "bin", one="--overwrite", other="--keep-both")
+    conflict = "overwrite" if args.flag("overwrite") else "refuse"
+    if args.flag("keep-both"):
+        conflict = "rename"
+    files = session.client.files
+    done = files.finish(files.restore(_ids(session, words), conflict=conflict))
+    if not session.json:
+        for path in done["results"]:
+            sys.stdout.write(printable(path) + "\n")
+    code = ended(session, done, True)
+    if not session.json and any(each["status"] == 409 for each in done["problems"]):
+        complain(t("files.taken"))
+    return code
 
 
 def _ids(session: Session, words: list[str]) -> list[str]:

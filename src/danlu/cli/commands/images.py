@@ -82,6 +82,9 @@ def _list(session: Session, args: Args) -> int:
         sys.stdout.write(t("image.none") + "\n")
         return codes.OK
     write_table([t(f"image.head_{head}") for head in _HEADS], [_row(each) for each in found])
+    from danlu.cli.decisions import tell_of_images
+
+    tell_of_images(session, found)
     return codes.OK
 
 
@@ -201,6 +204,7 @@ def _told(session: Session, found: model.ImageDetail, everything: bool = False) 
         ("updated", clock(found["updated_at"])),
         ("shared", ", ".join(_party_words(each) for each in found["shares"])),
         ("proposal", t(f"image.proposal_{found['proposal']}") if found["proposal"] else ""),
+        ("decided", f"{found['decided_by']}, {clock(at)}" if (at := found["decided_at"]) else ""),
         ("note", found["proposal_note"]),
         ("verified", _verified(found)),
     ]

@@ -9,7 +9,7 @@ from danlu.cli.commands.listing import state_words
 from danlu.cli.formats import clock, duration, hour, moment, number
 from danlu.cli.last import job_or_last
 from danlu.cli.table import coloured, paint, printable, write_table
-from danlu.cli.texts import TEXTS, pick, t
+from danlu.cli.texts import known, pick, t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,15 +228,15 @@ def _fit_row(node: model.NodeFit) -> list[str]:
 
 def _phase(word: str) -> str:
     """Translated if known, else as received."""
-    return t(f"phase.{word}") if f"phase.{word}" in TEXTS else word
+    return known(f"phase.{word}", word)
 
 
 def _lack(word: str) -> str:
-    return t(f"why.lacks_{word}") if f"why.lacks_{word}" in TEXTS else word
+    return known(f"why.lacks_{word}", word)
 
 
 def _state(word: str) -> str:
-    return t(f"state.{word}") if f"state.{word}" in TEXTS else word
+    return known(f"state.{word}", word)
 
 
 def _words(value: object) -> str:

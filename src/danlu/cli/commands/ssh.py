@@ -21,14 +21,16 @@ CONFIG = "danlu_config"
 _MOST_TASKS = 64  # of one job that get a name each
 
 
-class _Door:
+class Door:
     """Where SSH clients come in, and as whom."""
 
     def __init__(self, session: Session) -> None:
-        port = session.client.server().get("ssh_port")
+        server = session.client.server()
+        port = server.get("ssh_port")
         if not port:
             raise Failure("ssh.off", codes.CONFLICT)
         self.port = str(port)
+        self.host_key = server.get("ssh_host_key") or ""
         address = session.client.wire.address
         self.host = "127.0.0.1" if address.path else address.host
         self.user = session.client.whoami()["user"]
@@ -36,6 +38,9 @@ class _Door:
     def short(self, ref: str) -> str:
         """The name of a job as part of a user name: no /, which programs take for a path."""
         return ref.removeprefix(f"{self.user}/").replace("/", "+")
+
+    def line(self, ref: str) -> str:
+        return f"ssh -p {self.port} {self.user}+{self.short(ref)}@{self.host}"
 
     def block(self, name: str) -> str:
         return (
@@ -48,7 +53,7 @@ def ssh(session: Session, args: Args) -> int:
     """Replaces this process with ssh."""
     if session.json:
         raise UsageError("logs.no_json", "ssh")
-    door = _Door(session)
+    door = Door(session)
     name = door.short(job_or_last(session, args))
     words = ["ssh", "-p", door.port, "-l", f"{door.user}+{name}", door.host, *(args.tail or [])]
     sys.stdout.flush()
@@ -60,8 +65,11 @@ def ssh(session: Session, args: Args) -> int:
 
 
 def ssh_config(session: Session, args: Args) -> int:
-    door = _Door(session)
+    door = Door(session)
     text = "\n".join(door.block(name) for name in _names(session, door, args.words))
+    if text and door.host_key:
+        note = t("ssh.host_key", fingerprint=door.host_key)
+        text = f"# {note}\n{text}"
     if not args.flag("install"):
         if session.json:
             return session.print_json({"config": text})
@@ -82,7 +90,7 @@ def ssh_config(session: Session, args: Args) -> int:
     return codes.OK
 
 
-def _names(session: Session, door: _Door, words: list[str]) -> list[str]:
+def _names(session: Session, door: Door, words: list[str]) -> list[str]:
     if words:
         return [door.short(words[0])]
     names: list[str] = []

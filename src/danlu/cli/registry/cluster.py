@@ -4,10 +4,10 @@ from danlu.cli.options import Command, Option
 from danlu.cli.registry import YES
 
 COMMANDS = (
-    Command("nodes", "listing"),
-    Command("cluster", "listing", (Option("learned"),)),
-    Command("drain", "listing", (Option("reason", "TEXT"),), "NODE...", 1, -1),
-    Command("resume", "listing", (), "NODE...", 1, -1),
+    Command("nodes", "cluster"),
+    Command("cluster", "cluster", (Option("learned"),)),
+    Command("drain", "cluster", (Option("reason", "TEXT"),), "NODE...", 1, -1),
+    Command("resume", "cluster", (), "NODE...", 1, -1),
     Command(
         "queue",
         "queues",
@@ -52,5 +52,5 @@ COMMANDS = (
         "list set remove",
         default="list",
     ),
-    Command("gpus", "listing"),
+    Command("gpus", "cluster"),
 )

@@ -79,7 +79,7 @@ COMMANDS = (
     Command(
         "bin",
         "files",
-        (Option("overwrite"), YES),
+        (Option("keep-both"), Option("overwrite"), YES),
         "[list] | restore ID|PATH... | empty [ID...]",
         0,
         -1,
