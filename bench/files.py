@@ -12,7 +12,8 @@ from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
-from bench.doors_ssh import free_port, sshd
+from bench import files_listing
+from bench.doors_ssh import Place, free_port, sshd
 from bench.measure import Options, in_turns, median, note, timed
 from bench.server import Danlu
 from bench.table import Goal, Row
@@ -22,7 +23,6 @@ from danlu.sdk.uploads import Uploader
 SUMMARY = "files up and down against nginx and scp, and a folder of a million entries"
 MB = 1_000_000
 SIZE = 1000 * MB
-ENTRIES = 1_000_000
 NGINX = """
 daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log; {user}
 events {{}}
@@ -44,8 +44,11 @@ def run(options: Options) -> Iterator[Row]:
                 file.write(os.urandom(MB))
         client = held.enter_context(danlu.client())
         client.upload(str(big), "big")
-        yield from _bytes(options, held, danlu, client, big, size)
-        yield from _commands(options, held, danlu, big, size)
+        key = danlu.folder / "key"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+        ssh = sshd(danlu.folder, key, held)
+        yield from _bytes(options, held, danlu, client, ssh, big, size)
+        yield from _commands(options, danlu, ssh, big, size)
         helper = _helper(danlu)
         yield Row(
             "memory of a user's helper after all that, MB",
@@ -54,14 +57,20 @@ def run(options: Options) -> Iterator[Row]:
             None,
             Goal("at most", 64, "MB"),
         )
-        yield from _listing(options, danlu, client)
+        yield from files_listing.rows(options, danlu, client)
 
 
 # -- bytes ---------------------------------------------------------------------------------------
 
 
 def _bytes(
-    options: Options, held: ExitStack, danlu: Danlu, client: Client, big: Path, size: int
+    options: Options,
+    held: ExitStack,
+    danlu: Danlu,
+    client: Client,
+    ssh: Place | None,
+    big: Path,
+    size: int,
 ) -> Iterator[Row]:
     port = _nginx(danlu.folder, big, held)
     head = client.wire.head("GET", "/danlu/v1/files/content?path=/userhome/big")
@@ -71,18 +80,28 @@ def _bytes(
     if port is not None:
         plain = b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n"
         put = b"PUT /up HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
-        down["anchor"] = lambda: _get(("127.0.0.1", port), plain, size)
-        up["anchor"] = lambda: _put(("127.0.0.1", port), put, big, size)
-    for what, subjects, goal in (("download", down, 0.5), ("upload", up, 0.25)):
+        down["nginx"] = lambda: _get(("127.0.0.1", port), plain, size)
+        up["nginx"] = lambda: _put(("127.0.0.1", port), put, big, size)
+    if ssh is not None:
+        ssh.copy(str(big), ":down")
+        down["scp"] = lambda: _scp(ssh, ":down", str(danlu.folder / "by-scp"), size)
+        up["scp"] = lambda: _scp(ssh, str(big), ":up", size)
+    for what, subjects, nginx in (("download", down, 0.5), ("upload", up, 0.5)):
         found = in_turns(options.times(5, 2), subjects)
-        anchor = median(found["anchor"]) if "anchor" in found else None
-        yield Row(
-            f"{what} of one large file, MB/s",
-            median(found["danlu"]),
-            anchor,
-            "nginx",
-            Goal("at least", goal, "x"),
-        )
+        for anchor, goal in (("nginx", nginx), ("scp", 0.8)):
+            yield Row(
+                f"{what} of one large file over HTTP, MB/s",
+                median(found["danlu"]),
+                median(found[anchor]) if anchor in found else None,
+                anchor,
+                Goal("at least", goal, "x"),
+            )
+
+
+def _scp(ssh: Place, source: str, target: str, size: int) -> float:
+    begun = time.perf_counter()
+    ssh.copy(source, target)
+    return size / MB / (time.perf_counter() - begun)
 
 
 def _get(address: tuple[str, int], head: bytes, size: int) -> float:
@@ -151,11 +170,8 @@ def _nginx(folder: Path, big: Path, held: ExitStack) -> int | None:
 
 
 def _commands(
-    options: Options, held: ExitStack, danlu: Danlu, big: Path, size: int
+    options: Options, danlu: Danlu, anchor: Place | None, big: Path, size: int
 ) -> Iterator[Row]:
-    key = danlu.folder / "key"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-    anchor = sshd(danlu.folder, key, held)
     back = danlu.folder / "back"
     many = danlu.folder / "many"
     many.mkdir()
@@ -195,10 +211,7 @@ def _many_up(danlu: Danlu, many: Path) -> None:
     danlu.command("rm", "-r", "--forever", "--yes", "many")
 
 
-def _scp_many(anchor: object, many: Path, folder: Path) -> None:
-    from bench.doors_ssh import Place
-
-    assert isinstance(anchor, Place)
+def _scp_many(anchor: Place, many: Path, folder: Path) -> None:
     target = f"{anchor.user}@127.0.0.1:{anchor.folder}many-by-scp"
     words = ["scp", "-q", "-r", *anchor.options, "-P", str(anchor.port), str(many), target]
     subprocess.run(words, check=True)
@@ -219,50 +232,3 @@ def _helper(danlu: Danlu) -> float | None:
             line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
             return int(line.split()[1]) / 1024
     return None
-
-
-# -- a million entries ---------------------------------------------------------------------------
-
-
-def _listing(options: Options, danlu: Danlu, client: Client) -> Iterator[Row]:
-    entries = ENTRIES // 10 if options.quick else ENTRIES
-    home = danlu.folder / "data/home/admin"
-    folder = home / "million"
-    folder.mkdir()
-    first = os.open(folder / "0", os.O_CREAT | os.O_WRONLY, 0o644)
-    os.close(first)
-    fd = os.open(folder, os.O_RDONLY)
-    for number in range(1, entries):
-        if number % 30_000 == 0:  # a file has only so many names
-            os.close(os.open(f"{number}.first", os.O_CREAT | os.O_WRONLY, 0o644, dir_fd=fd))
-        source = f"{number // 30_000 * 30_000}.first" if number >= 30_000 else "0"
-        os.link(source, f"entry-{number}", src_dir_fd=fd, dst_dir_fd=fd)
-    os.close(fd)
-    owner = home.stat()
-    os.chown(folder, owner.st_uid, owner.st_gid)
-    time.sleep(1.1)
-    fresh, whole = [], []
-    for _ in range(options.times(5, 3)):
-        os.utime(folder)  # a folder that has changed is read again
-        time.sleep(1.1)
-        begun = time.perf_counter()
-        page = client.files.list_folder("million", limit=200, whole=False)
-        fresh.append(time.perf_counter() - begun)
-        assert len(page["entries"]) == 200
-        page = client.files.list_folder("million", limit=200)
-        whole.append(time.perf_counter() - begun)
-        assert page["total"] >= entries and page["complete"]
-    kept = []
-    for offset in (200, 400, 600):
-        begun = time.perf_counter()
-        client.files.list_folder("million", offset=offset, limit=200)
-        kept.append(time.perf_counter() - begun)
-    yield Row(
-        f"first page of a folder of {entries:,} entries, s",
-        median(fresh),
-        None,
-        None,
-        Goal("at most", 1, "s"),
-    )
-    yield Row("until it is read to its end, s", median(whole), None, None)
-    yield Row("its next pages, s", median(kept), None, None, Goal("at most", 1, "s"))

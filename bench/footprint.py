@@ -35,7 +35,7 @@ def run(options: Options) -> Iterator[Row]:
         wait_until_idle(client)
         yield from _weight("server, idle", _settled(danlu), idle, 100)
         client.submit([{"name": "nap", "command": ["sleep", "1000"]}] * many)
-        _wait_until_running(client, many)
+        _wait_until_running(danlu, client, many)
         what = f"server, {many:,} running jobs"
         yield from _weight(what, _settled(danlu), busy, 200)
         keepers = processes.memory(danlu.keepers())[1]
@@ -56,11 +56,9 @@ def _settled(danlu: Danlu) -> Weight:
     return processes.memory(danlu.pids())
 
 
-def _wait_until_running(client: Client, count: int) -> None:
-    while True:
-        server = client.server()
-        if server["tasks_running"] >= count and not server["jobs_queued"]:
-            return
+def _wait_until_running(danlu: Danlu, client: Client, count: int) -> None:
+    """Jobs count as running from their launch on; their keepers may come later."""
+    while client.server()["jobs_queued"] or len(danlu.keepers()) < count:
         time.sleep(0.2)
 
 

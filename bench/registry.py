@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import hashlib
 import http.client
@@ -63,7 +64,7 @@ def _measured(
     yield Row("memory of the server without a registry process, MB", idle)
 
 
-class _Subject:
+class _Subject(abc.ABC):
     """A registry; `pid` once it was asked."""
 
     port: int
@@ -73,8 +74,8 @@ class _Subject:
         return {}
 
     @property
-    def pid(self) -> int:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def pid(self) -> int: ...
 
     def push(self, content: bytes) -> float:
         """Of new content each time, in one stream of pieces, as Docker does it; MB/s."""

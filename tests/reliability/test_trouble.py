@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import time
 import urllib.error
@@ -113,8 +114,8 @@ def _freeze_and_thaw(server: DanluServer, log: Path, flag: Path) -> None:
     other = server.submit(
         command=f"while [ ! -e {flag} ]; do sleep 0.05; done; sleep 2; echo unharmed"
     )
-    _until_running(server, job)
-    _until_running(server, other)
+    _until_on_disk(log.with_name("danlu.db"), job, "running")
+    _until_on_disk(log.with_name("danlu.db"), other, "running")
     assert immutable("+", log)
     try:
         assert "not writable" in refused(server)["message_en"]
@@ -197,6 +198,15 @@ def _until_running(server: DanluServer, job: dict[str, Any]) -> None:
     while server.get(f"/jobs/{job['id']}")["state"] != "running":
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def _until_on_disk(database: Path, job: dict[str, Any], state: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        query = ("SELECT state FROM jobs WHERE id = ?", (job["id"],))
+        while connection.execute(*query).fetchone() != (state,):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 def _wait_for_file(path: Path) -> None:

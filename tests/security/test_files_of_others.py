@@ -123,6 +123,41 @@ def test_no_door_leads_to_anothers_files_or_to_the_servers(
 
 
 @root
+def test_no_command_leads_to_anothers_files(
+    server: DanluServer, alice: Someone, mallory: Someone, tmp_path: Path
+) -> None:
+    mallory.upload("/userhome/mine", b"mine", conflict="overwrite")
+    if not os.path.lexists(mallory.home() / "way"):
+        os.symlink(alice.home(), mallory.home() / "way")
+    env = {"DANLU_TOKEN": mallory.token}
+    here, got = tmp_path / "planted", tmp_path / "got"
+    here.write_text("planted")
+    for path in ("/mnt/user/alice", "/mnt/share/lab", "/userhome/way"):
+        for words in (
+            ("cp", f":{path}/diary", str(got)),
+            ("cp", "-r", f":{path}/.", str(got)),
+            ("cp", str(here), f":{path}/planted"),
+            ("cp", "-r", str(tmp_path), f":{path}/planted"),
+            ("cp", ":mine", f":{path}/planted"),
+            ("cp", f":{path}/diary", ":loot"),
+            ("mv", f"{path}/diary", "loot"),
+            ("mv", "mine", f"{path}/planted"),
+            ("ls", f"{path}/"),
+            ("du", f"{path}/"),
+            ("find", f"{path}/", "a"),
+            ("mkdir", "-p", f"{path}/planted"),
+            ("rm", "-r", "--yes", f"{path}/diary"),
+            ("rm", "-r", "--yes", "--forever", f"{path}/plan"),
+        ):
+            done = server.cli(*words, env=env)
+            assert done.returncode not in (0, None), (words, done)
+            assert b"dear diary" not in done.stdout and not got.is_file(), words
+    assert alice.names("/userhome") == ["diary"]
+    assert alice.names("/mnt/share/lab") == ["plan"]
+    assert "loot" not in mallory.names("/userhome")
+
+
+@root
 def test_anothers_upload_operation_and_bin_are_not_there(alice: Someone, mallory: Someone) -> None:
     begun = alice.begin("/mnt/share/lab/half", 10).headers["location"]
     alice.send(begun, b"half", 0)

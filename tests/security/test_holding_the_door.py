@@ -292,6 +292,10 @@ def test_an_address_is_a_place_and_a_proxy_is_none() -> None:
     assert local == ["loopback"] * 16 + [None]
     assert Busy("::1").place is None
     assert all(Busy("10.0.0.2").place == "" for _ in range(100)), "everybody comes through it"
+    for _ in range(100):  # gone before anyone could ask for its address
+        nowhere = Busy("")
+        assert nowhere.place == ""
+        places.leave(nowhere.place, nowhere)
 
 
 def test_the_server_has_these_limits(server: DanluServer) -> None:

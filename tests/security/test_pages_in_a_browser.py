@@ -6,34 +6,16 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.gateway.client import PASSWORD, Client
+from tests.gateway.sites import alice, site
 from tests.gateway.web import WebServer
-from tests.support.parts import need
+from tests.support.browser import chromium
 
+__all__ = ["alice", "site"]
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = need("chromium")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield launched
-        launched.close()
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
-    server = WebServer(tmp_path_factory.mktemp("browser") / "data").start()
-    yield server
-    server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def alice(site: WebServer) -> Client:
-    return site.person("alice")
+browser = pytest.fixture(chromium, scope="module")
 
 
 @pytest.fixture(scope="module")

@@ -9,26 +9,16 @@ import json
 import socket
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from tests.gateway.client import PASSWORD, Client
+from tests.gateway.sites import alice, site
 from tests.gateway.web import Door, WebServer, entered, opened, rest_of
 
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
-    server = WebServer(tmp_path_factory.mktemp("pages") / "data").start()
-    yield server
-    server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def alice(site: WebServer) -> Client:
-    return site.person("alice")
+__all__ = ["alice", "site"]
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ Knows nothing of tests: benchmarks use it too.
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import io
 import os
@@ -27,7 +28,7 @@ HOST_PROGRAMS = ("usr", "bin", "sbin", "lib", "lib64", "lib32")
 PATIENCE = 180
 
 
-class ContainerDaemon:
+class ContainerDaemon(abc.ABC):
     """start, stop, kill; `socket` is where it listens."""
 
     kind: Literal["docker", "podman"]
@@ -42,12 +43,12 @@ class ContainerDaemon:
         self.user: int | None = None  # whom it runs as; none: us
         self._process: subprocess.Popen[bytes] | None = None
 
-    def command(self) -> list[str]:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def command(self) -> list[str]: ...
 
+    @abc.abstractmethod
     def client_command(self) -> list[str]:
         """The runtime's own command line, as a person would use it."""
-        raise NotImplementedError
 
     def start(self) -> None:
         """Returns when it answers."""
@@ -103,8 +104,8 @@ class ContainerDaemon:
             return (self.folder / "log").read_text(errors="replace")
         return ""
 
-    def import_image(self, name: str, files: bytes) -> None:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def import_image(self, name: str, files: bytes) -> None: ...
 
     def has_image(self, name: str) -> bool:
         return self.api().image(name) is not None
@@ -115,9 +116,10 @@ class ContainerDaemon:
 
     def client(self, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
         env = os.environ | {"HOME": str(self.folder), **self.env, **more.pop("env", {})}
+        timeout = more.pop("timeout", PATIENCE)
         return subprocess.run(
             [*self.client_command(), *words],
-            check=False, capture_output=True, timeout=PATIENCE, env=env, **more,
+            check=False, capture_output=True, timeout=timeout, env=env, **more,
         )  # fmt: skip
 
 

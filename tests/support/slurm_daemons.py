@@ -89,6 +89,7 @@ class SlurmDaemons:
         self.munged: subprocess.Popen[bytes] | None = None
         self.controller: subprocess.Popen[bytes] | None = None
         self.slurmds: dict[str, subprocess.Popen[bytes]] = {}
+        self.more: list[subprocess.Popen[bytes]] = []  # of a Slurm that needs others
         _end_left_behind()
         # Short: the path of a socket may have about a hundred letters only.
         self.folder = Path(tempfile.mkdtemp(prefix=self.prefix))
@@ -182,12 +183,13 @@ class SlurmDaemons:
             time.sleep(0.1)
 
     def _stop_daemons(self) -> None:
-        daemons = [*self.slurmds.values(), self.controller, self.munged]
+        daemons = [*self.slurmds.values(), self.controller, *reversed(self.more), self.munged]
         alive = [daemon for daemon in daemons if daemon is not None]
         for daemon in alive:
             end(daemon)
         self.munged, self.controller = None, None
         self.slurmds.clear()
+        self.more.clear()
 
     def _start_somewhere(self) -> None:
         """Another program may take a port between our choice and the start: then once more."""
@@ -236,10 +238,14 @@ class SlurmDaemons:
         munged = ["munged", "--foreground", f"--socket={munge / 'socket'}", *paths]
         self.munged = self._daemon(munged, "munged", "munge" if os.geteuid() == 0 else None)
         self._until("munged", ready=(munge / "socket").exists, daemons=[self.munged])
+        self._start_more()
         self.start_controller("-c")
         for name in self.nodes:
             self.start_node(name)
         self.wait_until_ready()
+
+    def _start_more(self) -> None:
+        """What the controller needs, if anything."""
 
     def wait_until_answering(self) -> None:
         assert self.controller is not None
