@@ -34,7 +34,6 @@ from danlu.sched.api import (
 from danlu.sched.decide import decide
 from danlu.sched.engine_queues import explain_in_engine
 from danlu.sched.estimate.later import forget
-from danlu.sched.explain.explain import explain
 from danlu.sched.order.queue_order import CERTAIN
 from danlu.sched.place.mix import MixLearner
 from danlu.sched.quota import Held, Tally
@@ -108,6 +107,8 @@ class Planner:
         if job.pending:
             return self._in_engine(job)
         last = None if self._context.wake.is_set() else self._last
+        from danlu.sched.explain.explain import explain  # a third of sched/, not for every server
+
         found = explain(self.snapshot(), self.policy, job_id, decision=last)
         found = replace(found, suggestions=tuple(_as_edit(job, s) for s in found.suggestions))
         self._context.learning.told(job_id, found.eta, now())

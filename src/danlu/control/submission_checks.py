@@ -18,7 +18,7 @@ from danlu.control.new_rows import new_row
 from danlu.control.tools import tools_findings
 from danlu.engines.api import Images
 from danlu.sched.api import DEFAULT_QUEUE, Cause, CauseKind, Policy, TaskShape
-from danlu.sched.explain.explain import apart, never
+from danlu.sched.explain.never import apart, never
 from danlu.sched.explain.words import cause_words, gib
 from danlu.spec.errors import NO_VALUE, Finding, spec_error
 from danlu.spec.job import JobSpec

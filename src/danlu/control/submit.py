@@ -27,7 +27,6 @@ from danlu.sched.api import (
     Explanation,
     TaskShape,
 )
-from danlu.sched.explain.explain import explain
 from danlu.spec.complete import Submission
 from danlu.spec.errors import Finding, spec_error
 from danlu.spec.ids import uuid7
@@ -181,6 +180,8 @@ class Submitter:
         waiting = waiting_of(row, spec, shapes, blocked, expected)
         queue = sorted([*snapshot.waiting, waiting], key=lambda job: job.order)
         picture = replace(snapshot, waiting=queue)
+        from danlu.sched.explain.explain import explain
+
         return await turn.run(explain, picture, self._controller.policy, "preview")
 
     async def script(self, request: Submission, who: Principal, turn: Turn) -> str:

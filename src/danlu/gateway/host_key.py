@@ -6,6 +6,8 @@ import base64
 import contextlib
 import hashlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 NAME = "host_ed25519"
@@ -15,17 +17,9 @@ _MAGIC = b"openssh-key-v1\0"
 def made(folder: Path) -> Path:
     path = folder / NAME
     if not path.exists():
-        draft = folder / f"{NAME}.{os.getpid()}"
-        draft.unlink(missing_ok=True)
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(fd, "wb") as file:
-            file.write(_new_key())
-            file.flush()
-            os.fsync(fd)
-        # Server and gateway may both come here: the first one's key stays.
-        with contextlib.suppress(FileExistsError):
-            os.link(draft, path)
-        draft.unlink()
+        # In another process: the server would keep cryptography in memory, 10 MB, from then on.
+        words = [sys.executable, "-I", "-m", __spec__.name, str(folder)]
+        subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
     return path
 
 
@@ -50,13 +44,27 @@ def _field(data: bytes) -> tuple[bytes, bytes]:
     return data[4:end], data[end:]
 
 
-def _new_key() -> bytes:
-    # Once per installation: a server that has its key does without these modules.
+def _make(folder: Path) -> None:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    return Ed25519PrivateKey.generate().private_bytes(
+    key = Ed25519PrivateKey.generate().private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.OpenSSH,
         serialization.NoEncryption(),
     )
+    draft = folder / f"{NAME}.{os.getpid()}"
+    draft.unlink(missing_ok=True)
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(fd, "wb") as file:
+        file.write(key)
+        file.flush()
+        os.fsync(fd)
+    # Server and gateway may both come here: the first one's key stays.
+    with contextlib.suppress(FileExistsError):
+        os.link(draft, folder / NAME)
+    draft.unlink()
+
+
+if __name__ == "__main__":
+    _make(Path(sys.argv[1]))

@@ -73,7 +73,8 @@ class Gateway:
     async def start(self) -> None:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         if self._address is not None:
-            with contextlib.suppress(OSError, ValueError):  # the gateway says what is wrong
+            # What is wrong is said by the gateway.
+            with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
                 self.host_key = await asyncio.to_thread(host_key.fingerprint, self._folder)
         path = self._folder / _SOCKET
         path.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import logging
 import os
@@ -124,8 +125,7 @@ async def _serve_http(
         first_admin.shown(config.data)
         if demo is not None:
             demo.begin(ours)
-        gc.collect()
-        gc.freeze()
+        _give_back_memory()
         if first_job:
             await _first_job(urls[0], token)
         await serving
@@ -139,6 +139,14 @@ async def _serve_http(
             await registry.close()
         await gate.close()
     return 1 if controller.context.deposed.is_set() else 0
+
+
+def _give_back_memory() -> None:
+    """What only the start needed."""
+    gc.collect()
+    gc.freeze()
+    with contextlib.suppress(AttributeError):  # glibc's only
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 async def _start_gateway(config: ServerConfig, url: str, ours: Services) -> Gateway | None:

@@ -16,7 +16,7 @@ from danlu.engines.local.check import Abilities
 from danlu.engines.local.config import LocalConfig
 from danlu.engines.local.container.plan import check, contain
 from danlu.engines.local.container.runtimes import Runtime
-from danlu.engines.local.keeper.sandbox import RUN
+from danlu.engines.local.keeper.folders import RUN
 from danlu.engines.local.logs import log_path
 from danlu.engines.local.steps import with_steps
 from danlu.engines.local.tools import OWN_MOUNTS, ToolsFolder, tools_env, with_tools

@@ -14,9 +14,7 @@ from danlu.sched.api import (
     Eta,
     EtaBasis,
     Explanation,
-    NodeState,
     Policy,
-    Quotas,
     Reservation,
     Snapshot,
     Suggestion,
@@ -24,7 +22,7 @@ from danlu.sched.api import (
     TaskShape,
     Waiting,
 )
-from danlu.sched.decide import Pass, Possible
+from danlu.sched.decide import Pass
 from danlu.sched.engine_queues import explain_aside, is_aside
 from danlu.sched.estimate.eta import estimate
 from danlu.sched.explain import blockers, precedence, whatif
@@ -85,53 +83,6 @@ def _sooner(suggestion: Suggestion, eta: Eta) -> bool:
     if suggestion.kind is not SuggestionKind.WAIT_FOR or suggestion.at is None:
         return True
     return eta.p50 is None or suggestion.at <= eta.p50
-
-
-def never(
-    nodes: Sequence[NodeState], policy: Policy, job: Waiting, quotas: Quotas | None = None
-) -> Cause | None:
-    """Why it could never run here, or None if it could."""
-    snapshot = Snapshot(0.0, nodes, [job], quotas=quotas or Quotas())
-    limits = Limits(snapshot, policy)
-    shapes = limits.by_kind(job)
-    if shapes is None:
-        return limits.causes(job)[-1]
-    rules, possible = policy.queue(job.queue), Possible(nodes)
-    if is_aside(rules):
-        # The engine knows about its nodes, but not about our volumes.
-        for shape in shapes if rules.closed is None else ():
-            if shape.volumes and not blockers.with_volumes(nodes, shape, rules.nodes):
-                return blockers.never(snapshot, policy, job, shape, rules.nodes)
-    elif not possible(shapes, rules.nodes):
-        return blockers.never(snapshot, policy, job, blockers.largest(shapes), rules.nodes)
-    return _never_allowed(snapshot, policy, job, limits, possible)
-
-
-def _never_allowed(
-    snapshot: Snapshot, policy: Policy, job: Waiting, limits: Limits, possible: Possible
-) -> Cause | None:
-    """More than a quota ever allows, whoever has ended by then; or than is ever lent."""
-    over = limits.tally.over(job)
-    if over:
-        return over[0]
-    shapes, rules = limits.shapes(job), policy.queue(job.queue)
-    if is_aside(rules):
-        return None
-    if shapes is None or not possible(shapes, rules.nodes):
-        return next(iter(limits.tally.over_models(job)), None)
-    return never_lent(snapshot, rules, job)
-
-
-def apart(
-    nodes: Sequence[NodeState], policy: Policy, job: Waiting, quotas: Quotas | None = None
-) -> tuple[int, int] | None:
-    """The fewest tasks, and the GPUs of each, as which a job too large for any node would be
-    accepted.
-    """
-    for split in whatif.splits(job):
-        if never(nodes, policy, split, quotas) is None:
-            return len(split.shapes), split.shapes[0].gpus
-    return None
 
 
 _NEVER = frozenset(

@@ -18,7 +18,7 @@ from typing import Any
 from danlu.engines.local.container import holder
 from danlu.engines.local.container.daemon import Daemon
 from danlu.engines.local.container.known import Known
-from danlu.engines.local.keeper.sandbox import RUN
+from danlu.engines.local.keeper.folders import RUN
 
 _OURS = (RUN, holder.INSIDE)
 _RUNTIMES = (

@@ -11,7 +11,8 @@ import os
 import re
 
 from danlu.engines.local.keeper import linux
-from danlu.engines.local.keeper.sandbox import RUN, View
+from danlu.engines.local.keeper.folders import RUN
+from danlu.engines.local.keeper.sandbox import View
 
 _RUNTIMES_OWN = (("/proc", "proc"), ("/dev", "tmpfs"), ("/dev/pts", "devpts"), (RUN, "tmpfs"))
 _ESCAPED = re.compile(rb"\\([0-7]{3})")

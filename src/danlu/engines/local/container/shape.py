@@ -11,7 +11,7 @@ from typing import Any
 from danlu.engines.api import HostMount
 from danlu.engines.local.container import holder
 from danlu.engines.local.container.runtimes import Runtime
-from danlu.engines.local.keeper.sandbox import RUN, RUN_SIZE
+from danlu.engines.local.keeper.folders import RUN, RUN_SIZE
 from danlu.spec.job import Resources
 
 _PERIOD = 100_000

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 
-from danlu.engines.local.keeper import command, record, sandbox
+from danlu.engines.local.keeper import command, record
+from danlu.engines.local.keeper.folders import RUN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,5 +45,5 @@ def remove(path: str, task: dict[str, Any]) -> None:
 
 def seen_from(path: str, task: dict[str, Any]) -> str:
     """Where a path in the usual folder is in this task."""
-    own = task["processes"][0].get("DANLU_RUN", sandbox.RUN)
-    return own + path[len(sandbox.RUN) :] if path.startswith(f"{sandbox.RUN}/") else path
+    own = task["processes"][0].get("DANLU_RUN", RUN)
+    return own + path[len(RUN) :] if path.startswith(f"{RUN}/") else path

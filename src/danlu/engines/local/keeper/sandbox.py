@@ -12,6 +12,7 @@ import os
 import stat
 
 from danlu.engines.local.keeper import devices, linux, own_etc
+from danlu.engines.local.keeper.folders import RUN, RUN_SIZE
 from danlu.engines.local.keeper.points import Kept, Points, open_source
 
 TYPE_CHECKING = False
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 _SKIPPED = frozenset({"dev", "proc", "lost+found"})
 _FULL = 64 << 10  # counts as full with less than this left
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-RUN = "/run/danlu"
-"""The task's own folder in memory, for sockets: only its user can enter."""
-RUN_SIZE = "64m"
 
 
 class View:

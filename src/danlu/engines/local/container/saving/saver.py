@@ -31,7 +31,7 @@ from danlu.engines.local.container.saving.registry import Sender
 from danlu.engines.local.container.saving.upper import Elsewhere
 from danlu.engines.local.container.wire import Away, Failed
 from danlu.engines.local.keeper import linux
-from danlu.engines.local.keeper.sandbox import RUN
+from danlu.engines.local.keeper.folders import RUN
 from danlu.registry.client import Refused
 from danlu.spec.text import Text
 
