@@ -12,11 +12,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from danlu.engines.api import HostMount
+from danlu.engines.api import HostMount, Identity
 from tests.engines.conftest import with_namespaces
 from tests.engines.harness import shell
 from tests.engines.local_harness import LocalHarness
 from tests.engines.test_local_people import ALICE, home_of
+
+ROOT = Identity("root", "root", 0, 0)
 
 SCRIPT = (
     "whoami; echo ready; until [ -e /userhome/go ]; do sleep 0.05; done; "
@@ -53,6 +55,12 @@ async def main(folder: Path) -> None:
             shell("whoami; grep -c newcomer /etc/passwd"), identity=ALICE, mounts=(home,)
         )
         print(log.decode(), end="")
+        Path("/etc/danlu-new").write_text("added\n")
+        text = "cat /etc/danlu-new; ls -A /etc | wc -l; touch /etc/mine 2>/dev/null || echo refused"
+        mounts = (home_of(harness, ROOT),)
+        _, log = await harness.run(shell(text), identity=ROOT, mounts=mounts)
+        print(log.decode(), end="")
+        print(len(list(Path("/etc").iterdir())))
     finally:
         await harness.close()
 

@@ -113,7 +113,9 @@ class TestOneself:
         assert done.returncode == 0, done.stderr
         told = done.stdout.split()
         assert told[:6] == ["alice", "ready", "alice", "alice", "0", "after"]
-        assert told[6:] == ["mounted", "alice", "1"]  # the next task knows the newcomer
+        assert told[6:9] == ["mounted", "alice", "1"]  # the next task knows the newcomer
+        added, seen, mine, there = told[9:]  # and what is new in /etc, where nobody writes
+        assert (added, mine, seen) == ("added", "refused", there)
 
     async def test_has_no_rights_of_root(self, boxed: EngineHarness) -> None:
         log = await run(

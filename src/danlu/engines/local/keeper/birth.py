@@ -37,6 +37,7 @@ class Around:
         self.devices = devices  # device nodes visible to every task
         self.calls = calls  # seccomp filter for tasks; empty: none
         self.kept = kept  # paths where no user volume may be mounted
+        self.links = ""  # the folder of links for an /etc of a task's own
         self.uid = os.getuid()
 
 

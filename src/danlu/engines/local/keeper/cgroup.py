@@ -86,23 +86,23 @@ class Groups:
             return
         folder = f"{self.bases['devices']}/{name}"
         put(folder, "devices.deny", "a")
-        for rule in self._usual:
-            put(folder, "devices.allow", device_rules.line(rule))
+        put(folder, "devices.allow", *map(device_rules.line, self._usual))
 
     def _add_devices(self, name: str, nodes: list[str]) -> None:
         if self._usual is None:
             return
         own = device_rules.of(nodes)
         if self.version == 1:
-            for rule in own:
-                put(f"{self.bases['devices']}/{name}", "devices.allow", device_rules.line(rule))
+            folder = f"{self.bases['devices']}/{name}"
+            if own:
+                put(folder, "devices.allow", *map(device_rules.line, own))
             return
         program = device_rules.load((*self._usual, *own)) if own else self._program
-        folder = os.open(f"{self.bases['tree']}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        tree = os.open(f"{self.bases['tree']}/{name}", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            device_rules.attach(program, folder)
+            device_rules.attach(program, tree)
         finally:
-            os.close(folder)
+            os.close(tree)
 
     def _limit_pids(self, name: str, most: int) -> None:
         if most and "pids" in self.bases:
@@ -262,10 +262,12 @@ def _make_folder(folder: str) -> None:
             os.mkdir(folder)
 
 
-def put(folder: str, name: str, value: object) -> None:
+def put(folder: str, name: str, *values: object) -> None:
+    """One write for each value, as the kernel wants it."""
     fd = os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CLOEXEC)
     try:
-        os.write(fd, str(value).encode())
+        for value in values:
+            os.write(fd, str(value).encode())
     finally:
         os.close(fd)
 

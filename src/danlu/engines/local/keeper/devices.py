@@ -40,7 +40,8 @@ def add(path: str) -> None:
     except FileNotFoundError:
         return
     copy = "." + path
-    os.makedirs(os.path.dirname(copy), exist_ok=True)
+    if path.count("/") > 2:
+        os.makedirs(os.path.dirname(copy), exist_ok=True)
     if stat.S_ISDIR(kind):
         os.makedirs(copy, exist_ok=True)
     else:

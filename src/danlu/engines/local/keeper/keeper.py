@@ -184,7 +184,7 @@ class Keeper:
             os.chdir("/")
         elif self._around.namespaces:
             around = self._around
-            sandbox.enter(around.stage, self._view, task, around.hide, around.kept)
+            sandbox.enter(around.stage, self._view, task, around.hide, around.kept, around.links)
             self._begun.offline = _left_network(task)
         else:
             linux.adopt_orphans()

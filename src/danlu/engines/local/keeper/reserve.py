@@ -168,8 +168,14 @@ def offer(counter: socket.socket, pid: int, attempt: str, task: int) -> socket.s
 
 def _picture() -> tuple[int, ...]:
     """Host folders whose entries are mounted or linked one by one."""
-    folders = ("/", "/mnt", "/etc")
-    return tuple(os.stat(path).st_mtime_ns for path in folders if os.path.isdir(path))
+    return tuple(map(_changed, ("/", "/mnt", "/etc")))
+
+
+def _changed(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return -1
 
 
 def wait(conn: socket.socket) -> Given | None:

@@ -62,7 +62,9 @@ def begin(stage: str, nodes: list[str]) -> View:
     return view
 
 
-def enter(stage: str, view: View, task: dict[str, Any], hide: list[str], kept: Kept) -> None:
+def enter(
+    stage: str, view: View, task: dict[str, Any], hide: list[str], kept: Kept, links: str = ""
+) -> None:
     """After begin(): adds the task's mounts and makes it the root. `hide`: paths to hide."""
     os.chdir(stage)
     for path in task["devices"]:
@@ -79,7 +81,7 @@ def enter(stage: str, view: View, task: dict[str, Any], hide: list[str], kept: K
     for folder in hide:
         if os.path.isdir("." + folder):
             linux.mount("hidden", "." + folder, "tmpfs", linux.MS_RDONLY, "mode=755,size=4k")
-    _name_user(task["mounts"])
+    _name_user(task["mounts"], links)
     root = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     points = Points(root, kept)
     for mount in sorted(task["mounts"], key=lambda mount: str(mount["target"])):
@@ -94,7 +96,7 @@ def enter(stage: str, view: View, task: dict[str, Any], hide: list[str], kept: K
     os.chdir("/")
 
 
-def _name_user(mounts: list[dict[str, Any]]) -> None:
+def _name_user(mounts: list[dict[str, Any]], links: str) -> None:
     """After what is to be hidden in /etc is hidden."""
     files = {
         os.path.basename(str(mount["target"])): open_source(mount)
@@ -102,7 +104,7 @@ def _name_user(mounts: list[dict[str, Any]]) -> None:
         if own_etc.is_in(mount)
     }
     if files:
-        own_etc.make(files)
+        own_etc.make("" if own_etc.has_more_below(mounts) else links, files)
 
 
 def _bind_host() -> None:
@@ -158,8 +160,6 @@ def _bind_entry(entry: os.DirEntry[str]) -> None:
         return
     if entry.is_dir(follow_symlinks=False):
         os.mkdir(copy)
-        if entry.path == "/etc":
-            own_etc.link_ahead()
     elif entry.is_file(follow_symlinks=False) or _is_socket(entry):
         os.close(os.open(copy, os.O_CREAT | os.O_CLOEXEC))
     else:

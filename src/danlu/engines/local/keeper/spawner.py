@@ -18,7 +18,7 @@ import signal
 import socket
 import time
 
-from danlu.engines.local.keeper import cgroup, linux, record, sandbox, seccomp, trial
+from danlu.engines.local.keeper import cgroup, linux, own_etc, record, sandbox, seccomp, trial
 from danlu.engines.local.keeper.birth import Around, Start, begin
 from danlu.engines.local.keeper.frames import LENGTH
 from danlu.engines.local.keeper.keeper import keep, profile
@@ -100,6 +100,7 @@ class Spawner:
             list(hello["devices"]),
             self._calls,
         )
+        self._links = own_etc.Links(f"{self._run}/etc", in_use=_has_attempts(self._run))
         with contextlib.suppress(OSError):  # no capabilities to drop
             linux.bound_capabilities()
         self._reserve = Reserve(int(hello["reserve"]))
@@ -257,7 +258,10 @@ class Spawner:
         return keepers
 
     def _fork(self, boxed: bool = True) -> int:
-        pid = linux.clone(trial.BOX) if boxed and self._around.namespaces else os.fork()
+        boxed = boxed and bool(self._around.namespaces)
+        if boxed:
+            self._around.links = self._links.path()
+        pid = linux.clone(trial.BOX) if boxed else os.fork()
         if pid == 0:
             self._server.close()
             os.close(self._lock)
@@ -319,6 +323,10 @@ class Spawner:
             return None
         conn = offer(self._reserve.counter, start.pid, attempt, index)
         return wait(conn) if conn is not None else None
+
+
+def _has_attempts(run: str) -> bool:
+    return any(os.path.exists(f"{entry.path}/gang") for entry in os.scandir(run))
 
 
 def _check_names(message: dict[str, Any]) -> None:
