@@ -12,6 +12,7 @@ from danlu.access.gate import Gate
 from danlu.access.principal import Principal
 from danlu.access.sign_in import SignIn
 from danlu.registry.client import Refused
+from danlu.registry.tokens import verify
 from danlu.services.registry import Opened, Registry
 from danlu.services.registry_hosts import OwnHosts
 from danlu.store import image_shares
@@ -65,7 +66,10 @@ async def test_shares_open_a_repository_to_people_groups_or_everybody(store: Sto
         assert not await registry.may_pull(who, "carol/x")
         await store.write(lambda tx, row=row: image_shares.add(tx, row))  # type: ignore[misc]
         assert await registry.may_pull(who, "carol/x")
-        assert not registry.may_push(who, "carol/x")
+        token = await registry.sign_in.token_of(who, ["repository:carol/x:pull,push"], 60.0)
+        claims = verify(registry.sign_in.key, token)
+        assert claims is not None
+        assert claims.access == {"carol/x": {"pull"}}, "not to push"
         assert not await registry.may_pull(who, "carol/y")
         await store.write(lambda tx: image_shares.remove_all(tx, "carol/x"))
 

@@ -42,7 +42,7 @@ def test_with_limits_only_it_starts_when_the_limit_of_the_holder_is_reached() ->
     assert eta.p50 == 500.0
     assert eta.p90 == 500.0, "the limit holds: it cannot be later"
     assert eta.basis is EtaBasis.LIMITS
-    assert (eta.after, eta.after_owner) == ("bob/r", "bob")
+    assert eta.after == "bob/r"
 
 
 def test_history_says_that_limits_are_not_reached() -> None:
@@ -153,7 +153,7 @@ def test_the_quota_of_a_group_opens_with_the_jobs_of_all_its_members() -> None:
     )
     for quota in (Quota(gpus=2000), Quota(models={"3090": 2000}), Quota(cpus=1.5)):
         eta = told(replace(snapshot, quotas=Quotas(groups={"vision": quota})), "a")
-        assert (eta.p50, eta.after, eta.after_owner) == (500.0, "bob/r", "bob")
+        assert (eta.p50, eta.after) == (500.0, "bob/r")
 
 
 def test_a_quota_held_by_a_job_without_a_limit_has_no_estimate_and_names_it() -> None:

@@ -9,6 +9,7 @@ from danlu.cli.texts import t
 from danlu.sdk.errors import ApiError, Lost, ProtocolError, Unreachable
 from danlu.sdk.execution import END_OF_INPUT, INPUT, SIZE
 from danlu.sdk.fastjson import dumps
+from danlu.sdk.patience import Pauses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 PIECE = 32 * 1024
 NOT_ALLOWED = 4403
-LONGEST_PAUSE = 2.0
 
 
 class Feed:
@@ -40,9 +40,8 @@ class Feed:
         self._on_open = on_open
         self._socket: WebSocket | None = None
         self._ended = False
-        self._sent_anything = False
         self._closed = False
-        self._pause = 0.1
+        self._pauses = Pauses(0.1)
 
     def start(self) -> None:
         if self._closed:
@@ -78,7 +77,7 @@ class Feed:
             self._opened()
 
     def _opened(self) -> None:
-        self._pause = 0.1
+        self._pauses.reset()
         if self._on_open:
             self._on_open()
         if self._ended:
@@ -101,7 +100,6 @@ class Feed:
         if self._keys:
             data = self._keys(data)
         if data:
-            self._sent_anything = True
             self._send(bytes((INPUT,)) + data)
 
     def _send(self, message: bytes) -> None:
@@ -141,8 +139,7 @@ class Feed:
     def _again(self) -> None:
         """Input continues after a retry of the task or a restart of the server."""
         if not self._closed:
-            self._loop.after(self._pause, self.start)
-            self._pause = min(self._pause * 2, LONGEST_PAUSE)
+            self._loop.after(self._pauses.next(), self.start)
 
     def close(self) -> None:
         self._closed = True

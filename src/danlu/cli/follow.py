@@ -7,7 +7,7 @@ import time
 from danlu.cli.terminal import say, write_all
 from danlu.cli.texts import t
 from danlu.sdk.errors import ApiError, Lost, Unreachable
-from danlu.sdk.patience import FIRST_PAUSE, LONGEST_PAUSE, is_away
+from danlu.sdk.patience import Pauses, is_away
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Tail:
         self._sink = sink
         self._absence = absence
         self._on_end = on_end
-        self._pause = FIRST_PAUSE
+        self._pauses = Pauses()
 
     def start(self, patient: bool = True) -> None:
         """Opens it; unless `patient`, a server that was never reachable is an error at once."""
@@ -93,7 +93,7 @@ class Tail:
                 raise
             self._retry(error)
             return
-        self._pause = FIRST_PAUSE
+        self._pauses.reset()
         self._absence.over()
         if self.log.done:
             self._loop.forget(fd)
@@ -104,8 +104,7 @@ class Tail:
 
     def _retry(self, error: Exception) -> None:
         self._absence.note(error)
-        self._loop.after(self._pause, self.start)
-        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        self._loop.after(self._pauses.next(), self.start)
 
     def close(self) -> None:
         if self.log.is_open:

@@ -10,8 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-DIALECTS = "native openpai-v1 openpai-v2 dlc determined sbatch"
-
 _NATIVE = frozenset(("command", "script", "roles"))
 _SIGNS = frozenset(
     (

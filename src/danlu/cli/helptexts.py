@@ -462,7 +462,7 @@ HELP: dict[str, tuple[str, str]] = {
         "虚构的集群，带人员和任务，使用单独的目录",
     ),
     "opt.reset": (
-        "with --demo: delete the demo and begin anew",
+        "with --demo: delete the demo and start over",
         "与 --demo 一起用：清除演示，重新开始",
     ),
     "opt.first-job": ("run a small job at startup", "启动后运行一个小任务"),

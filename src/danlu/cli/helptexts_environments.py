@@ -20,7 +20,7 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
         "open prints the address of JupyterLab (lab), VS Code (code), TensorBoard or a terminal, "
         "and opens it in the browser. change takes effect at the next start; a running "
         "environment is stopped and started again for it, after asking. none resets an option to "
-        "its default. extend without a time gives the usual time again, from now on, and tells "
+        "its default. extend without a time gives the usual time again, from now on, and prints "
         "when it ends. With an idle "
         "limit, an environment that nobody uses is stopped after a warning. save makes an image "
         "of what was changed in its container, from which it starts the next time; with --stop "

@@ -28,7 +28,6 @@ PLAIN = {
 }
 NUMBERS = {"cpus": "cpus", "priority": "priority", "retries": "retries", "count": "count"}
 FLAGS = {"split-output": "split_output", "held": "held", "preemptible": "preemptible"}
-WHENS = ("succeeded", "failed", "ended", "started")
 
 # Variables of the caller's session rather than the work, and those the platform sets.
 MOST_PORTS = 64

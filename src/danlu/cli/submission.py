@@ -47,12 +47,13 @@ def send(ask: Callable[[], Any], limit: float, repeatable: bool) -> Any:
     except Lost:
         if not repeatable:
             raise
+    from danlu.sdk.patience import Pauses
+
     complain(t("lost.submission"))
     end = time.monotonic() + limit
-    pause = 0.05
+    pauses = Pauses()
     while True:
-        time.sleep(pause)
-        pause = min(pause * 2, 2.0)
+        time.sleep(pauses.next())
         try:
             return ask()
         except (Lost, Unreachable) as error:

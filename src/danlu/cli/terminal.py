@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-IFLAG, OFLAG, CFLAG, LFLAG, CC = 0, 1, 2, 3, 6
+IFLAG, OFLAG, LFLAG, CC = 0, 1, 3, 6
 
 CLEAR_LINE = "\r\x1b[K"
 

@@ -12,10 +12,6 @@ from danlu.registry.names import is_digest
 LARGEST = 4 << 20
 MOST_PARTS = 10_000
 _ELSEWHERE = (".nondistributable.", ".foreign.")
-INDEXES = (
-    "application/vnd.oci.image.index.v1+json",
-    "application/vnd.docker.distribution.manifest.list.v2+json",
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,6 @@ class Eta:
     p90: float | None
     basis: EtaBasis
     after: str | None = None  # reference of the job whose end frees the resources
-    after_owner: str | None = None
     samples: int = 0  # number of finished jobs (or trials) it is based on
     why: str | None = None  # no_limit, never, blocked, quota, engine, engine_*
 
@@ -115,7 +114,6 @@ class SuggestionKind(StrEnum):
     LESS_CPU_MEMORY = "less_cpu_memory"
     OTHER_QUEUE = "other_queue"
     SHORTER = "shorter"  # a time limit short enough to fit before the reservation
-    SHARE = "share"  # a fraction of a GPU
     DROP_PLACE = "drop_place"  # without labels and named nodes
     WAIT_FOR = "wait_for"  # after the job that holds the GPUs
 

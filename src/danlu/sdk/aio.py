@@ -25,7 +25,7 @@ from danlu.sdk.fastjson import dumps
 from danlu.sdk.ids import uuid7
 from danlu.sdk.logs import LogStream
 from danlu.sdk.parser import Parser
-from danlu.sdk.patience import FIRST_PAUSE, LONGEST_PAUSE, is_away
+from danlu.sdk.patience import Retries
 from danlu.sdk.stream import EventStream
 from danlu.sdk.wire import Answer, target
 
@@ -350,19 +350,12 @@ async def _persist(
     ask: Callable[[], Awaitable[T]], patience: float, on_lost: Warn | None = None
 ) -> T:
     """Retries until there is an answer; see `patience.persist`."""
-    pause = FIRST_PAUSE
-    end: float | None = None
+    retries = Retries(patience)
     while True:
         try:
             return await ask()
         except (Unreachable, Lost, ApiError) as error:
-            if not is_away(error):
-                raise
-            now = time.monotonic()
-            end = now + patience if end is None else end
-            if now + pause > end:
-                raise
+            pause = retries.after(error)
             if on_lost:
                 on_lost(error)
         await asyncio.sleep(pause)
-        pause = min(pause * 2, LONGEST_PAUSE)

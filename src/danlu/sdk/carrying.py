@@ -12,7 +12,7 @@ import zlib
 from danlu.sdk import ignoring
 from danlu.sdk.errors import ApiError, Lost, api_error
 from danlu.sdk.parser import Parser
-from danlu.sdk.patience import persist
+from danlu.sdk.patience import Pauses, persist
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def carry(client: Client, folder: str, progress: Progress | None = None) -> Carr
 def _send(client: Client, found: Scan, progress: Progress | None) -> Carried:
     """After a lost connection, only what is still missing is sent."""
     packed = zlib.compress(json.dumps(found.entries, separators=(",", ":")).encode(), 1)
-    sent, pause = 0, 0.5
+    sent, pauses = 0, Pauses(0.5, LONGEST_PAUSE)
     while True:
         offered: dict[str, Any] = persist(lambda: dict(client.data.offer_bundle(packed)), PATIENCE)
         missing = [found.entries[number] for number in offered["missing"]]
@@ -109,10 +109,10 @@ def _send(client: Client, found: Scan, progress: Progress | None) -> Carried:
                 raise _Changed(missing[0][1]) from None
             raise
         except Lost:
-            if pause > LONGEST_PAUSE:
+            pause = pauses.next()
+            if pause == LONGEST_PAUSE:
                 raise
             time.sleep(pause)
-            pause *= 2
 
 
 def _told(progress: Progress | None, before: int, total: int) -> Callable[[int], None]:

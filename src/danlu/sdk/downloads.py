@@ -6,7 +6,7 @@ import time
 
 from danlu.sdk.errors import ApiError, Lost, Unreachable, api_error
 from danlu.sdk.parser import Parser
-from danlu.sdk.patience import FIRST_PAUSE, LONGEST_PAUSE, is_away
+from danlu.sdk.patience import Retries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,22 +37,16 @@ class Download:
 
     def pieces(self) -> Iterator[bytes]:
         """Raises ApiError, Changed, or Lost if the server stays away for too long."""
-        pause, end = FIRST_PAUSE, None
+        retries = Retries(self._patience)
         while True:
             try:
                 for piece in self._once():
-                    pause, end = FIRST_PAUSE, None
+                    retries.reset()
                     yield piece
                 return
             except (Lost, Unreachable, ApiError) as error:
-                if not is_away(error):
-                    raise
-                now = time.monotonic()
-                end = now + self._patience if end is None else end
-                if now + pause > end:
-                    raise
+                pause = retries.after(error)
             time.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
 
     def _once(self) -> Iterator[bytes]:
         headers = {}

@@ -139,7 +139,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--dry-run", action="store_true", help="only print the service")
     parser.add_argument("--demo", action="store_true", help="a made-up cluster to look at")
-    parser.add_argument("--reset", action="store_true", help="with --demo: begin anew")
+    parser.add_argument("--reset", action="store_true", help="with --demo: start over")
     return parser.parse_args(argv)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from time import time
@@ -20,7 +20,6 @@ from danlu.services.cluster import Cluster, Node
 from danlu.spec.text import Text
 
 Networks = tuple[IPv4Network | IPv6Network, ...]
-Labels = Mapping[str, str]
 STATES = ("free", "reserved", "used", "out", "outside", "unknown")
 
 

@@ -38,7 +38,6 @@ _READY_SECONDS, _PAUSE = 60.0, 0.2
 _WORD = "danlu-works"
 _SFTP_INIT = struct.pack(">IBI", 5, 1, 3)
 Check = Callable[[Engine, TaskRef], Awaitable[Text]]
-OPEN = ("queued", "starting", "running", "stopping")
 
 
 @dataclass(frozen=True, slots=True)

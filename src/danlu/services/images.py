@@ -26,7 +26,6 @@ from danlu.store.tx import Tx
 _SHARES = 200
 _KINDS = {"user": image_shares.USER, "group": image_shares.GROUP, "everybody": image_shares.ALL}
 CHECKS = ("ssh", "lab", "code", "gpu")
-WHICH = ("all", "own", "ready", "shared", "proposed")
 
 
 @dataclass(frozen=True, slots=True)

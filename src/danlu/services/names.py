@@ -111,4 +111,4 @@ def _suggestion(suggestion: Suggestion, hide: Hide) -> Suggestion:
 def _eta(eta: Eta | None, hide: Hide) -> Eta | None:
     if eta is None or eta.after is None or not hide(eta.after):
         return eta
-    return replace(eta, after=HIDDEN, after_owner=HIDDEN)
+    return replace(eta, after=HIDDEN)

@@ -131,10 +131,6 @@ class Registry:
         )
         return rules.pulls_image(who, owner, shared)
 
-    def may_push(self, who: Principal, repository: str) -> bool:
-        owner = owner_of(repository)
-        return owner is not None and rules.pushes_image(who, owner)
-
     def may_delete(self, who: Principal, repository: str) -> bool:
         owner = owner_of(repository)
         return owner is not None and rules.deletes_image(who, owner)

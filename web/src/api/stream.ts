@@ -179,6 +179,3 @@ export function useNodes(): Live["nodes"] {
   return useSyncExternalStore(stream.subscribe, () => stream.look().nodes);
 }
 
-export function useUsage(): Live["usage"] {
-  return useSyncExternalStore(stream.subscribe, () => stream.look().usage);
-}

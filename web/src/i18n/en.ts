@@ -120,7 +120,6 @@ export const en = {
     picture: "Map",
     freeTitle: "Free GPUs",
     largest: (n: number, node: string) => `most on one node: ${n} (${node})`,
-    wholeNodes: (n: number) => `whole nodes free: ${n}`,
     reserved: (n: number) => `${n} more held for waiting jobs`,
     nothingFree: "every GPU is taken",
     waitingTitle: "Waiting",
@@ -156,7 +155,6 @@ export const en = {
     until: (at: string) => `until ${at}`,
     since: "since",
     endsBy: "ends by",
-    gpusLabel: "GPUs",
     busy: "busy",
     memory: "memory",
     free: "free",
@@ -180,7 +178,6 @@ export const en = {
     outsideCount: (n: number) => `${n} outside`,
     outside: "outside",
     outsideJob: (user: string, engine: string, id: string, name: string) => `used from outside: ${user}, ${engine} job ${id}${name === "" ? "" : ` (${name})`}`,
-    mixed: "mixed",
     legend: {
       mine: "mine",
       others: "others'",

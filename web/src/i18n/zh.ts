@@ -121,7 +121,6 @@ export const zh: Words = {
     picture: "图",
     freeTitle: "空闲显卡",
     largest: (n, node) => `最大空档 ${n} 卡（${node}）`,
-    wholeNodes: (n) => `整机空闲 ${n} 台`,
     reserved: (n) => `另有 ${n} 卡已预留`,
     nothingFree: "所有卡都在使用",
     waitingTitle: "排队",
@@ -157,7 +156,6 @@ export const zh: Words = {
     until: (at) => `至 ${at}`,
     since: "开始于",
     endsBy: "最晚结束",
-    gpusLabel: "卡",
     busy: "利用率",
     memory: "显存",
     free: "空闲",
@@ -180,7 +178,6 @@ export const zh: Words = {
     outsideCount: (n) => `平台外 ${n} 卡`,
     outside: "平台外",
     outsideJob: (user, engine, id, name) => `平台外占用：${user}，${engine} 任务 ${id}${name === "" ? "" : `（${name}）`}`,
-    mixed: "混合",
     legend: {
       mine: "我的",
       others: "他人",

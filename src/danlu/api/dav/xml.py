@@ -17,16 +17,6 @@ from danlu.services.dav_locks import MOST_OWNER, Lock
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 LARGEST = 64 << 10  # bytes of a request
 Name = tuple[str, str]  # namespace and name
-_LIVE = (
-    "resourcetype",
-    "displayname",
-    "getcontentlength",
-    "getcontenttype",
-    "getlastmodified",
-    "creationdate",
-    "supportedlock",
-    "lockdiscovery",
-)
 _QUOTA = ("quota-available-bytes", "quota-used-bytes")
 _SUPPORTED = "".join(
     f"<D:lockentry><D:lockscope><D:{scope}/></D:lockscope><D:locktype><D:write/></D:locktype>"

@@ -8,7 +8,7 @@ import time
 
 from danlu.cli.follow import Absence, GaveUp
 from danlu.sdk.errors import ApiError, Lost, Unreachable
-from danlu.sdk.patience import FIRST_PAUSE, LONGEST_PAUSE, is_away
+from danlu.sdk.patience import Pauses, is_away
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def watch(
     """
     screen = sys.stdout.isatty()
     stream = session.client.event_stream(owner=owner, beat=TICK if screen else None)
-    absence, pause = Absence(PATIENCE), FIRST_PAUSE
+    absence, pauses = Absence(PATIENCE), Pauses()
     seen: list[T] = []
     while True:
         try:
@@ -50,7 +50,7 @@ def watch(
             elif screen:
                 _draw(draw, seen[0], screen, again=True)
             absence.over()
-            pause = FIRST_PAUSE
+            pauses.reset()
         except (Lost, Unreachable, ApiError) as error:
             stream.close()
             if not is_away(error) or not seen:
@@ -59,8 +59,7 @@ def watch(
                 absence.note(error)
             except GaveUp:
                 raise error from None
-            time.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            time.sleep(pauses.next())
 
 
 def _gather(stream: EventStream) -> None:

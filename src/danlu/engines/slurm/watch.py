@@ -50,8 +50,6 @@ class Watch:
         self.entries: tuple[Entry, ...] = ()
         self.trouble: str | None = "Slurm has not been asked yet"
         self.trouble_since = time.time()
-        self.looked_at = 0.0  # monotonic: when the last answer of the queue was asked for
-        self.cycles = 0
         self.nodes: Mapping[str, int] = {}  # how many GPUs each has
         self.accounting = False  # whether Slurm keeps what has ended in a database
         self._config = config
@@ -228,9 +226,8 @@ class Watch:
                 self._away(str(trouble), started)
                 await self._read(None, started)
                 raise Unreachable(str(trouble)) from trouble
-            self.cycles += 1
             back = self.trouble is not None
-            self.entries, self.trouble, self.looked_at = entries, None, started
+            self.entries, self.trouble = entries, None
             ours = {e.attempt: e for e in reversed(self._ours(entries))}
             await self._read(ours | await self._from_accounts(ours), started)
             if back:

@@ -37,10 +37,6 @@ NOT_SIGNED_IN = Text(
     "You are not signed in here. Open this page from Danlu, or with danlu open",
     "尚未登录。请从丹炉页面打开，或使用 danlu open",
 )
-USED_TICKET = Text(
-    "This link has been used or has expired. Open the page from Danlu again",
-    "该链接已被使用或已过期。请从丹炉页面重新打开",
-)
 NO_DOOR = Text(
     "Nothing is open here any more. Open the page from Danlu again",
     "这里已没有打开的页面。请从丹炉页面重新打开",

@@ -301,8 +301,8 @@ class _Forecast:
         late = self.now + max(wait, (factor or _WIDE) * (wait + _MINUTE) - _MINUTE)
         late = max(start, min(late, self.bound))
         basis = EtaBasis.HISTORY if self.samples else EtaBasis.LIMITS
-        ref, owner = (None, None) if after is None else (after.ref, after.owner)
-        return Eta(start, late, basis, ref, owner, self.samples)
+        ref = None if after is None else after.ref
+        return Eta(start, late, basis, ref, self.samples)
 
     def _with_bound(self, eta: Eta) -> Eta:
         if eta.p50 is None or eta.p90 is None:
