@@ -25,7 +25,7 @@ CONFIG = "[server]\ncircle_of_trust = true\n" + "".join(
 SLOW_FRAME = 50.0  # ms
 # On this page only the benchmark itself asks for frames: neither they nor what runs in them count.
 OWN = "FireAnimationFrame"
-SCRIPT = ("FunctionCall", "EvaluateScript", "RunMicrotasks", "TimerFire", "V8.GC")
+SCRIPT = ("FunctionCall", "EvaluateScript", "RunMicrotasks", "TimerFire", "MinorGC", "MajorGC")
 CATEGORIES = "devtools.timeline,v8.execute,blink.user_timing"
 
 # Notes when all canvases have been drawn, as the page itself sees it.

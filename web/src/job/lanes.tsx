@@ -2,8 +2,9 @@ import type { CSSProperties } from "react";
 import { useMe } from "../api/session";
 import { useWords } from "../i18n";
 import { tint } from "../ui/people";
-import { clock, duration } from "../ui/time";
+import { about, clock, duration } from "../ui/time";
 import { nameOf } from "../ui/values";
+import { ticksOf } from "./ticks";
 import type { Why } from "./why";
 
 const MOST_NODES = 2;
@@ -25,8 +26,6 @@ export function Lanes({ why, limit }: { why: Why; limit: number | null }) {
   );
   const span = Math.max(600, Math.min(24 * 3600, 1.3 * (Math.max(now + 600, ...known) - now)));
   const x = (at: number) => `${Math.min(100, Math.max(0, (100 * (at - now)) / span))}%`;
-  const step = [300, 600, 900, 1800, 3600, 7200, 10_800, 14_400].find((each) => span / each <= 7) ?? 21_600;
-  const ticks = Array.from({ length: 8 }, (_, index) => Math.ceil(now / step + 0.3) * step + index * step).filter((at) => at < now + span * 0.97);
   return (
     <section className="card lanes" aria-label={words.why.lanes}>
       <div className="body">
@@ -37,7 +36,7 @@ export function Lanes({ why, limit }: { why: Why; limit: number | null }) {
         <div className="axis">
           <div className="ticks">
             <span style={{ left: 0 }}><b>{words.time.now}</b></span>
-            {ticks.map((at) => <span key={at} style={{ left: x(at) }}>{clock(at, words.time)}</span>)}
+            {ticksOf(now, span).map((at) => <span key={at} style={{ left: x(at) }}>{clock(at, words.time)}</span>)}
           </div>
         </div>
         {why.eta != null && (
@@ -84,7 +83,7 @@ export function Lanes({ why, limit }: { why: Why; limit: number | null }) {
         {why.eta != null && (
           <div className="axis foot">
             <div className="ticks">
-              <span className="p50" style={{ left: x(why.eta) }}>{clock(why.eta, words.time)}</span>
+              <span className="p50" style={{ left: x(why.eta) }}>{about(why.eta, words.time)}</span>
             </div>
           </div>
         )}

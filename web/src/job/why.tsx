@@ -5,7 +5,7 @@ import { useSaid, useWords } from "../i18n";
 import { Clock, Cross, Grid, Play, Tick } from "../ui/icons";
 import { useNow } from "../ui/now";
 import { Problem } from "../ui/problem";
-import { clock, duration } from "../ui/time";
+import { about, clock, duration } from "../ui/time";
 import { secondsOf } from "../ui/values";
 import { Lanes } from "./lanes";
 import type { JobDetail } from "./page";
@@ -47,14 +47,14 @@ export function WhyPanel({ job, events }: { job: JobDetail; events: Schemas["Eve
           <div className="when">
             <div>
               <div className="note">{words.why.likely}</div>
-              <b className="p50">{clock(eta, words.time)}</b>
+              <b className="p50">{about(eta, words.time)}</b>
               <div className="note">{words.time.inTime(duration(Math.max(60, eta - now), words.time))}</div>
               {found.eta_p90 == null && <div className="note">{words.why.basis(found.eta_basis ?? "")}</div>}
             </div>
             {found.eta_p90 != null && (
               <div>
                 <div className="note">{words.why.p90}</div>
-                <b>{clock(found.eta_p90, words.time)}</b>
+                <b>{about(found.eta_p90, words.time)}</b>
                 <div className="note">{words.why.basis(found.eta_basis ?? "")}</div>
               </div>
             )}

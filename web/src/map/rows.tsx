@@ -66,11 +66,11 @@ interface RowProps extends Props {
 }
 
 function NodeRow({ row, me, fits, person, onNode, onHover, widest, first }: RowProps) {
-  const words = useWords().map;
+  const { map: words, colon } = useWords();
   const { node } = row;
   const able = fits === null || row.free >= fits;
   const recent = useRecent(node.name, row.cells.length > 0 && row.use !== undefined);
-  const state = !node.up ? words.silent : node.drained ? [words.drained, node.drain_reason].filter(Boolean).join(" · ") : row.free > 0 ? words.freeCount(row.free) : words.full;
+  const state = !node.up ? words.silent : node.drained ? [words.drained, node.drain_reason].filter(Boolean).join(colon) : row.free > 0 ? words.freeCount(row.free) : words.full;
   return (
     <div className={`gpu-row ${fits !== null ? (able ? "fits" : "faded") : ""}`} style={able ? undefined : { opacity: 1, color: FADED.color }} role="row">
       <div role="rowheader">

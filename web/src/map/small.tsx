@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
 import { useNavigate } from "react-router";
 import { stream } from "../api/stream";
 import { useWords } from "../i18n";
@@ -57,6 +57,8 @@ function Group({ me, model, fits, person, onNode, onHover }: Props & { model: st
   const plan = useMemo(() => layout(shape, width), [shape, width]);
   const rowAt = (index: number) => rowsOf(pictureNow(me), model)[index];
 
+  // Measured and drawn before the browser paints: the first frame that has the map has its GPUs.
+  useLayoutEffect(() => setWidth(canvas.current?.parentElement?.clientWidth ?? 0), []);
   useEffect(() => {
     const element = canvas.current as HTMLCanvasElement;
     const watch = new ResizeObserver(() => setWidth(element.parentElement?.clientWidth ?? 0));
@@ -64,7 +66,7 @@ function Group({ me, model, fits, person, onNode, onHover }: Props & { model: st
     return () => watch.disconnect();
   }, []);
   // Past React: a wave of changes costs what it takes to draw it, and nothing else.
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = canvas.current as HTMLCanvasElement;
     const context = element.getContext("2d");
     if (width === 0 || context === null) return;

@@ -1,30 +1,28 @@
 import { memo } from "react";
 import { useWords } from "../i18n";
 import { amount, size } from "../ui/values";
-import { useCalmPicture, usePicture } from "./live";
-import type { Picture, Row } from "./model";
-
-const CALM = 5_000;
+import { useLaggingRows } from "./lagging";
+import { usePicture } from "./live";
+import type { Row, Totals } from "./model";
 
 /** The map as a table: what some prefer to look at. */
 export function Twin({ me }: { me: string }) {
   const picture = usePicture(me);
-  return picture && <Table picture={picture} hidden={false} />;
+  return picture && <Table rows={picture.rows} totals={picture.totals} hidden={false} />;
 }
 
-/** The table behind the drawn map, for screen readers. It comes after the map and follows every few seconds:
- * nobody reads faster, and a wave of changes stays cheap. */
+/** The table behind the drawn map, for screen readers. It comes after the map and follows in some seconds: nobody
+ * reads faster. */
 export function HiddenTwin({ me }: { me: string }) {
-  const picture = useCalmPicture(me, CALM);
-  return picture && <Table picture={picture} hidden />;
+  const lagging = useLaggingRows(me);
+  return lagging && <Table rows={lagging.rows} totals={lagging.totals} hidden />;
 }
 
-const Table = memo(function Table({ picture, hidden }: { picture: Picture; hidden: boolean }) {
+const Table = memo(function Table({ rows, totals, hidden }: { rows: readonly Row[]; totals: Totals; hidden: boolean }) {
   const words = useWords().map;
   const { columns } = words;
-  const { totals } = picture;
   return (
-    <div className={hidden ? "hidden-text" : "card scroll-x"}>
+    <div className={hidden ? "hidden-text apart" : "card scroll-x"}>
       <table className="table" data-twin>
         <caption className="hidden-text">
           {words.sum(totals.free, totals.used, totals.reserved, totals.outside, totals.out, totals.total)}
@@ -40,7 +38,7 @@ const Table = memo(function Table({ picture, hidden }: { picture: Picture; hidde
           </tr>
         </thead>
         <tbody>
-          {picture.rows.map((row) => (
+          {rows.map((row) => (
             <TwinRow key={row.node.name} row={row} />
           ))}
         </tbody>
