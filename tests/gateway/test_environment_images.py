@@ -113,6 +113,7 @@ def in_podman(
 
 def lab_of(alice: Client) -> LabBehind:
     door = entered(alice, alice.job, {"door": "lab"})
+    assert door.started("/api").status == 200
     return LabBehind(door.origin, door.cookies)
 
 
@@ -124,7 +125,7 @@ async def ran(alice: Client, code: str = CELL) -> str:
 
 def vs_code_opens_a_terminal(alice: Client) -> None:
     door = entered(alice, alice.job, {"door": "code"})
-    page = door.ask("/", {"Accept": "text/html"})
+    page = door.started("/", {"Accept": "text/html"})
     while page.status in (301, 302, 303, 307):
         page = door.ask("/" + page.field("location").removeprefix("./").lstrip("/"))
     assert (page.status, b"workbench" in page.body) == (200, True), page
