@@ -20,6 +20,7 @@ from tests.web.harness import CLUSTER, WebHarness, with_doors
 
 TRIES = 4
 PATIENCE = 120_000  # milliseconds; VS Code is large, and the machine may be busy
+STARTING = 2 * PATIENCE  # until a tool is there that nobody has opened before
 WORDS = {
     "en": {
         "create": "Create and start",
@@ -80,7 +81,7 @@ def home(web: WebHarness, who: Someone) -> Path:
 
 
 def new_notebook(lab: Page) -> None:
-    lab.locator('.jp-LauncherCard[data-category="Notebook"]').first.click()
+    lab.locator('.jp-LauncherCard[data-category="Notebook"]').first.click(timeout=STARTING)
     lab.locator(".jp-Notebook .jp-CodeCell .cm-content").first.wait_for()
     lab.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
 
@@ -109,7 +110,7 @@ def ran(lab: Page, code: str, answer: str) -> None:
 
 def edited(code: Page, file: Path) -> None:
     """A file that says `first`, in VS Code."""
-    code.locator(".explorer-viewlet").get_by_text(file.name).click()
+    code.locator(".explorer-viewlet").get_by_text(file.name).click(timeout=STARTING)
     code.locator(".monaco-editor", has_text="first").first.click()
     code.keyboard.press("Control+Home")
     code.keyboard.type("edited ")
@@ -172,7 +173,7 @@ def test_tensorboard_shows_a_curve(web: WebHarness, alice: Someone, lang: str) -
     copy = f"mkdir -p /userhome/runs/first && cp {events}/* /userhome/runs/first"
     web.harness.until(web.queue(alice, name="train", command=copy), "succeeded")
     board = opened(created(web, alice, lang), re.compile("TensorBoard"))
-    expect(board.get_by_text("loss").first).to_be_visible(timeout=PATIENCE)
+    expect(board.get_by_text("loss").first).to_be_visible(timeout=STARTING)
     curve = board.locator("line-chart canvas, line-chart svg path").first
     expect(curve).to_be_visible(timeout=PATIENCE)
     web.picture(board, f"environment-tensorboard-{lang}")
