@@ -52,6 +52,10 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         print("bench/run: interrupted; all processes it started were stopped", file=sys.stderr)
         return 130
+    except Exception:
+        if rows and not options.json:
+            print(as_table(rows))  # what was measured before
+        raise
     if not options.json:
         print(as_table(rows))
     return 0

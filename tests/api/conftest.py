@@ -16,6 +16,7 @@ from tests.api.harness import Harness
 from tests.api.people_harness import PeopleHarness
 from tests.support.folders import let_in
 from tests.support.server import DanluServer, free_port
+from tests.support.tools import give_made
 
 CLUSTER = """
 [server]
@@ -61,6 +62,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
     fast.mkdir()
     let_in(fast)
     server = DanluServer(folder / "data", CLUSTER.format(fast=fast, port=free_port()))
+    give_made(server.data)
     server.start()
     yield server
     server.cleanup()

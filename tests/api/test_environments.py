@@ -207,6 +207,16 @@ def test_a_change_that_changes_nothing_restarts_nothing(alice: Someone) -> None:
     assert changed["environment"]["job"]["number"] == 1
 
 
+def test_neither_do_other_words_for_the_same(alice: Someone) -> None:
+    """Somebody without a GPU drops it, and says the memory in other units."""
+    create(alice, memory="2G")
+    until(alice, "running")
+    changed = alice.do("PATCH", "/environments/dev", {"gpus": 0, "memory": "2048M"})
+    assert not changed["restarted"]
+    assert show(alice)["request"]["gpus"] == 0
+    assert until(alice, "running")["job"]["number"] == 1
+
+
 def test_the_time_is_extended(alice: Someone) -> None:
     create(alice, time_limit="1h")
     before = until(alice, "running")["ends_at"]

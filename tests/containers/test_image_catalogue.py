@@ -133,6 +133,9 @@ def test_an_environment_starts_again_from_what_it_was_saved_as(
     assert found["state"] == "stopped"
     assert found["saved_image"].endswith("/admin/dev:1")
     assert b"Saving dev as " in done.stdout
+    shown = server.cli("env", "show", "dev").stdout.decode().splitlines()
+    [saved] = [line for line in shown if "dev:1" in line]
+    assert saved.startswith("Saved image"), "not a second line of what was asked for"
     stopped = server.cli("env", "save", "dev", "dev:2")
     assert stopped.returncode != 0
     assert b"dev is not running, so there is nothing to save" in stopped.stderr

@@ -22,6 +22,7 @@ from danlu.engines.api import (
 from danlu.engines.local.check import Abilities
 from danlu.engines.local.config import ContainerConfig, LocalConfig, Registry
 from danlu.engines.local.container import holder, refs
+from danlu.engines.local.container.libc import libc_is_old
 from danlu.engines.local.container.pulls import Layers
 from danlu.engines.local.container.runtimes import Runtime
 from danlu.engines.local.plan import PlanContext, make_plan
@@ -49,6 +50,30 @@ DIGEST = "sha256:" + "0123456789abcdef" * 4
 )
 def test_a_short_name_stands_for_a_whole_one(text: str, full: str) -> None:
     assert str(refs.parse(text)) == full
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "old"),
+    [
+        (f"lib/{os.uname().machine}-linux-gnu", "libc-2.27.so", True),
+        ("lib64", "libc-2.17.so", True),
+        ("usr/lib", "libc-2.28.so", False),
+        ("lib64", "libc-2.31.so", False),
+        ("lib64", "libc.musl.so", False),
+        ("lib64", "libc-2.x.so", False),
+        ("lib64", "", False),
+    ],
+)
+def test_an_old_libc_is_known_by_its_name(
+    tmp_path: Path, folder: str, name: str, old: bool
+) -> None:
+    assert not libc_is_old(str(tmp_path))
+    (tmp_path / folder).mkdir(parents=True)
+    if name:
+        (tmp_path / folder / "libc.so.6").symlink_to(name)
+    else:
+        (tmp_path / folder / "libc.so.6").touch()  # as newer ones are
+    assert libc_is_old(str(tmp_path)) is old
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_an_environment_is_created_entered_and_stopped(alice: Client) -> None:
     found = runs(alice, name)
     assert (found["job"]["gpu_model"], found["job"]["nodes"]) == ("P100", ["desk1"])
     door = entered(alice, name, {"door": "lab"})
-    assert door.ask("/api").told["version"]
+    assert door.started("/api").told["version"]
     assert danlu(alice, "env", "open", name, "terminal", "--print").startswith("http")
     inside = alice.with_password(PASSWORD, "pwd; echo made > /mnt/user/alice/it.py")
     assert inside.stdout == b"/userhome\n", inside
@@ -132,7 +132,7 @@ def test_curves_of_a_training_are_looked_at(alice: Client, site: Site) -> None:
     assert site.wait(made)["state"] == "succeeded"
     shown = json.loads(danlu(alice, "tensorboard", folder, "--json"))
     door = entered(alice, shown["job"]["id"], {"door": "tensorboard"})
-    assert b"TensorBoard" in door.ask("/", {"Accept": "text/html"}).body
+    assert b"TensorBoard" in door.started("/", {"Accept": "text/html"}).body
     danlu(alice, "stop", shown["job"]["ref"])
 
 
@@ -196,7 +196,7 @@ echo "on $(hostname) with GPU $CUDA_VISIBLE_DEVICES"
     danlu(alice, "stop", alice.job)
     danlu(alice, "env", "create", "notebook", "-g", "1", "--queue", queue)
     assert runs(alice, "notebook")["job"]["nodes"] == ["rack1"]
-    assert entered(alice, "notebook", {"door": "lab"}).ask("/api").status == 200
+    assert entered(alice, "notebook", {"door": "lab"}).started("/api").status == 200
     danlu(alice, "env", "delete", "notebook")
 
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from danlu.engines.api import TaskRef
 from danlu.engines.local.keeper import frames
 from danlu.engines.local.pipes import PipeDuplex, exec_apart
+from danlu.engines.local.reach import LocalReach
 
 
 def _frame(conn: socket.socket) -> tuple[bytes, bytes]:
@@ -21,6 +23,19 @@ def _frame(conn: socket.socket) -> tuple[bytes, bytes]:
     while not (asked := reader.feed(conn.recv(1 << 16))):
         pass
     return asked[0]
+
+
+async def test_a_keeper_that_listens_late_is_waited_for(tmp_path: Path) -> None:
+    """On a busy machine it does so seconds after its task is known to run."""
+    reach = LocalReach(str(tmp_path))
+    attaching = asyncio.create_task(reach.attach(TaskRef("late", 0)))
+    await asyncio.sleep(3)
+    (tmp_path / "late").mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "late" / "0.sock"))
+        listener.listen()
+        link = await attaching
+        await link.close()
 
 
 def test_a_keeper_from_before_is_asked_the_old_way(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tests.support.folders import open_python
 from tests.support.server import free_port
 
 APP = Path(__file__).with_name("app.py")
+TRIES = 5
 NODES = '[[nodes]]\nname = "n1"\ncpus = 24\nmemory = "200G"\n'
 
 
@@ -110,6 +111,15 @@ class Door:
         """One request on a connection of its own."""
         with self.kept() as ask:
             return ask(path, fields, **how)
+
+    def started(self, path: str = "/", fields: Mapping[str, str] | None = None) -> Answer:
+        """Asks again while a tool starts, as the page does by itself that says so."""
+        for _ in range(TRIES):
+            with contextlib.suppress(TimeoutError):
+                answer = self.ask(path, fields)
+                if answer.status != 503:
+                    return answer
+        raise AssertionError("it does not start")
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[Any]:

@@ -92,10 +92,11 @@ async def opened(alice: Client) -> dict[str, Door]:
     eventually(lambda: alice.call("GET", "/environments/dev")["state"] == "running")
     alice.job = "dev"
     doors = {tool: entered(alice, "dev", {"door": tool}) for tool in ("lab", "code", "tensorboard")}
+    assert doors["lab"].started("/api").status == 200
     lab = LabBehind(doors["lab"].origin, doors["lab"].cookies)
     assert await lab.run((await lab.kernels())["default"], "print(6 * 7)") == "42\n"
-    assert doors["code"].ask("/healthz").status == 200
-    assert doors["tensorboard"].ask("/data/environment").status == 200
+    assert doors["code"].started("/healthz").status == 200
+    assert doors["tensorboard"].started("/data/environment").status == 200
     return doors
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.api.harness import eventually
 from tests.support.server import DanluServer
+from tests.support.tools import give_made
 
 CONFIG = """
 [[nodes]]
@@ -46,6 +47,7 @@ max_idle_limit = "2h"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DanluServer]:
     server = DanluServer(tmp_path_factory.mktemp("environments") / "data", CONFIG)
+    give_made(server.data)
     server.start()
     yield server
     server.cleanup()

@@ -46,6 +46,15 @@ def give(data: Path, *made: Path) -> None:
             (folder / path.name).symlink_to(path)
 
 
+def give_made(data: Path) -> None:
+    """The virtual environment, if this machine has it: a server that some test asks for an
+    environment in passing would make one of its own, for minutes, beside the other tests.
+    """
+    venv = ToolsFolder(CACHE).venv
+    if read_mark(venv) is not None:
+        give(data, venv)
+
+
 @contextlib.contextmanager
 def alone(place: Path) -> Iterator[None]:
     """Of several processes that want to make something, one at a time."""

@@ -20,6 +20,22 @@ from tests.web.harness import CLUSTER, WebHarness, with_doors
 
 TRIES = 4
 PATIENCE = 120_000  # milliseconds; VS Code is large, and the machine may be busy
+STARTING = 2 * PATIENCE  # until a tool is there that nobody has opened before
+WORDS = {
+    "en": {
+        "create": "Create and start",
+        "running": "Running",
+        "terminal": "Terminal",
+        "lost": "Connection lost",
+    },
+    "zh": {
+        "create": "创建并启动",
+        "running": "运行中",
+        "terminal": "终端",
+        "lost": "连接已断开",
+    },
+}
+LANGUAGES = pytest.mark.parametrize("lang", ["en", "zh"])
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +52,12 @@ def alice(web: WebHarness) -> Someone:
     return web.people.person()
 
 
-def created(web: WebHarness, alice: Someone) -> Page:
+def created(web: WebHarness, alice: Someone, lang: str) -> Page:
     """With the form. Its page, once it runs."""
-    page = web.sign_in(web.page(), alice.name, "/environments/new")
+    page = web.sign_in(web.page(lang), alice.name, "/environments/new")
     expect(page.locator(".verdict.go .sentence")).to_be_visible()
-    page.locator(".right").get_by_role("button", name="Create and start").click()
-    expect(page.locator(".page-head .badge.go")).to_contain_text("Running")
+    page.locator(".right").get_by_role("button", name=WORDS[lang]["create"]).click()
+    expect(page.locator(".page-head .badge.go")).to_contain_text(WORDS[lang]["running"])
     return page
 
 
@@ -65,7 +81,7 @@ def home(web: WebHarness, who: Someone) -> Path:
 
 
 def new_notebook(lab: Page) -> None:
-    lab.locator('.jp-LauncherCard[data-category="Notebook"]').first.click()
+    lab.locator('.jp-LauncherCard[data-category="Notebook"]').first.click(timeout=STARTING)
     lab.locator(".jp-Notebook .jp-CodeCell .cm-content").first.wait_for()
     lab.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
 
@@ -94,7 +110,7 @@ def ran(lab: Page, code: str, answer: str) -> None:
 
 def edited(code: Page, file: Path) -> None:
     """A file that says `first`, in VS Code."""
-    code.locator(".explorer-viewlet").get_by_text(file.name).click()
+    code.locator(".explorer-viewlet").get_by_text(file.name).click(timeout=STARTING)
     code.locator(".monaco-editor", has_text="first").first.click()
     code.keyboard.press("Control+Home")
     code.keyboard.type("edited ")
@@ -115,11 +131,13 @@ def typed(page: Page, command: str, answer: str) -> None:
     expect(page.locator(".xterm-rows")).to_contain_text(answer)
 
 
+@LANGUAGES
 def test_a_notebook_an_editor_and_a_terminal_go_on_while_the_server_restarts(
-    web: WebHarness, alice: Someone
+    web: WebHarness, alice: Someone, lang: str
 ) -> None:
     """And when the gateway is killed: kernels, shells and editors live in the task."""
-    page, folder = created(web, alice), home(web, alice)
+    words = WORDS[lang]
+    page, folder = created(web, alice, lang), home(web, alice)
     lab = opened(page, re.compile("^JupyterLab"))
     new_notebook(lab)
     ran(lab, "x = 6 * 7; print('x is', x); print('first', file=open('hello.txt', 'w'))", "x is 42")
@@ -127,12 +145,12 @@ def test_a_notebook_an_editor_and_a_terminal_go_on_while_the_server_restarts(
     edited(code, folder / "hello.txt")
     code.keyboard.press("Control+`")
     typed_in_vs_code(code, "half=21; echo $((half * 2))", folder / "made.txt")
-    page.get_by_role("button", name=re.compile("^Terminal")).click()
+    page.get_by_role("button", name=re.compile("^" + words["terminal"])).click()
     expect(page.locator(".xterm-rows")).to_contain_text("$")
     typed(page, "kept=ye; echo before-${kept}s", "before-yes")
 
     web.server.kill()
-    lost = page.get_by_text("Connection lost")
+    lost = page.get_by_text(words["lost"])
     expect(lost).to_be_visible()
     ran(lab, "print('still', x + 1)", "still 43")
     typed_in_vs_code(code, "echo $((half + half))", folder / "while-away.txt")
@@ -142,19 +160,20 @@ def test_a_notebook_an_editor_and_a_terminal_go_on_while_the_server_restarts(
     expect(lost).to_have_count(0, timeout=PATIENCE)
     expect(page.locator(".xterm-rows")).to_contain_text("before-yes")
     typed(page, "echo after-${kept}s", "after-yes")
-    web.picture(page, "environment-after-a-restart")
+    web.picture(page, f"environment-after-a-restart-{lang}")
 
     web.server.end_gateway()
     eventually(lambda: web.server.gateway is not None)
     ran(lab, "print('after', x + 3)", "after 45")
 
 
-def test_tensorboard_shows_a_curve(web: WebHarness, alice: Someone) -> None:
+@LANGUAGES
+def test_tensorboard_shows_a_curve(web: WebHarness, alice: Someone, lang: str) -> None:
     events = for_everybody(web.server.data.parent / "events")
     copy = f"mkdir -p /userhome/runs/first && cp {events}/* /userhome/runs/first"
     web.harness.until(web.queue(alice, name="train", command=copy), "succeeded")
-    board = opened(created(web, alice), re.compile("TensorBoard"))
-    expect(board.get_by_text("loss").first).to_be_visible(timeout=PATIENCE)
+    board = opened(created(web, alice, lang), re.compile("TensorBoard"))
+    expect(board.get_by_text("loss").first).to_be_visible(timeout=STARTING)
     curve = board.locator("line-chart canvas, line-chart svg path").first
     expect(curve).to_be_visible(timeout=PATIENCE)
-    web.picture(board, "environment-tensorboard")
+    web.picture(board, f"environment-tensorboard-{lang}")

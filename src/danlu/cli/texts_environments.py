@@ -18,6 +18,7 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
     "env.field_nodes": ("Nodes", "节点"),
     "env.field_owner": ("Owner", "所有者"),
     "env.field_reason": ("Reason", "原因"),
+    "env.field_saved_image": ("Saved image", "已保存镜像"),
     "env.field_shared": ("Shared with", "共享给"),
     "env.field_ssh": ("SSH", "SSH 连接"),
     "env.field_state": ("State", "状态"),

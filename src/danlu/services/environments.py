@@ -243,6 +243,9 @@ class Environments:
         if changed <= RUNNING_KEYS and _runs(live):
             await self._set_limits(asks, live, job, keep)
             return False
+        if job.spec == self._next(row, live).spec:  # other words for the same, such as 0 GPUs
+            await self._context.store.write(keep)
+            return False
         if not restart:
             raise refusals.restart_needed(row, live)
         await self._restart(asks, row, live, job, keep)

@@ -95,7 +95,7 @@ def _show(session: Session, args: Args, name: str) -> int:
         ("job", job["ref"] if job else ""),
         ("reason", str(pick(job, "reason") or "") if job else ""),
         ("nodes", ", ".join(job["nodes"]) if job else ""),
-        ("image", found["saved_image"] or ""),
+        ("saved_image", found["saved_image"] or ""),
         *((key, _words(value)) for key, value in _asked(found).items()),
         ("idle", _idle_words(found)),
         ("ends", clock(found["ends_at"]) if found["ends_at"] else ""),

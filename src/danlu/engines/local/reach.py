@@ -12,7 +12,7 @@ from danlu.engines.local import duplex
 from danlu.engines.local.keeper import frames
 from danlu.engines.local.pipes import exec_apart
 
-_PATIENCE = 2.0  # seconds until a new keeper must be listening
+_PATIENCE = 10.0  # seconds until a new keeper must be listening; on a busy machine it takes a few
 _Reached = TypeVar("_Reached")
 
 

@@ -22,6 +22,13 @@ from danlu.spec.text import Text
 AT = "/opt/danlu"
 PROGRAMS = f"{AT}/path"
 """Added to the end of PATH in containers: a shell, git and others, for images without them."""
+_LOADER = {"aarch64": "ld-linux-aarch64.so.1"}.get(os.uname().machine, "ld-linux-x86-64.so.2")
+REMOTE_SSH = {
+    "VSCODE_SERVER_CUSTOM_GLIBC_LINKER": f"{AT}/lib/{_LOADER}",
+    "VSCODE_SERVER_CUSTOM_GLIBC_PATH": f"{AT}/lib",
+    "VSCODE_SERVER_PATCHELF_PATH": f"{PROGRAMS}/patchelf",
+}
+"""Makes the server that VS Code's Remote-SSH brings along run on the tree's C library."""
 LAYOUT = 1
 """Trees and virtual environments of another layout are not used."""
 MARK = "danlu-tools.json"

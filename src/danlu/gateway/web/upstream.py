@@ -11,7 +11,8 @@ from danlu.gateway.web.streams import Source
 from danlu.spec.text import Text
 from danlu.wire import Rejected
 
-TOOLS = ("lab", "code", "tensorboard")
+_NAMES = {"lab": "JupyterLab", "code": "VS Code", "tensorboard": "TensorBoard"}
+TOOLS = tuple(_NAMES)
 PORT = "port "  # before the number of a door to a port
 _START_PATIENCE = 60.0
 _LOOK = 0.1  # seconds, for a supervisor that has just been started itself
@@ -126,8 +127,8 @@ async def _start(way: Way, target: str) -> str:
     if not way.control:
         raise Rejected(
             Text(
-                f"This job has no {target}: only development environments start it",
-                f"该任务没有 {target}：只有开发环境会启动它",
+                f"This job has no {_NAMES[target]}: only development environments start it",
+                f"该任务没有 {_NAMES[target]}：只有开发环境会启动它",
             ),
             "no_tool",
         )
@@ -163,8 +164,9 @@ def _refusal(target: str, answer: object) -> Rejected:
 def _does_not_answer(target: str) -> Rejected:
     return Rejected(
         Text(
-            f"{target} does not answer yet; the log of the job says what it is doing",
-            f"{target} 尚未响应；任务日志中有它的输出",
+            f"{_NAMES[target]} does not answer yet. This page tries again by itself; the log of "
+            "the job says what it is doing",
+            f"{_NAMES[target]} 尚未响应。本页会自动重试；任务日志中有它的输出",
         ),
         "starting",
     )

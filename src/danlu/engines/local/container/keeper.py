@@ -17,6 +17,7 @@ from danlu.engines.local.container.account import add_account, check_accounts
 from danlu.engines.local.container.daemon import Daemon
 from danlu.engines.local.container.enter import Container
 from danlu.engines.local.container.layers import apply, finish, layers_of
+from danlu.engines.local.container.libc import libc_is_old
 from danlu.engines.local.container.links import BadLink, check_links
 from danlu.engines.local.container.mounted import check_mounts, hand_over_run, view_of_container
 from danlu.engines.local.container.wire import Away, Failed
@@ -60,6 +61,8 @@ class ContainerKeeper(Keeper):
         os.close(numbers)
         self._inputs.terminals = self._view.terminals
         ours = str(wanted.get("path", ""))
+        if (aid := wanted.get("old_libc")) and libc_is_old():
+            image_env = aid | image_env
         task["processes"] = [_merged(image_env, env, ours) for env in task["processes"]]
         linux.hide_memory()
 

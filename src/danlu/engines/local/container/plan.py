@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from danlu.engines.api import Launch, Refused, TaskLaunch, Unreachable
 from danlu.engines.local.container import refs, shape
 from danlu.engines.local.container.daemon import ATTEMPT, LABEL
-from danlu.engines.local.tools import PROGRAMS
+from danlu.engines.local.tools import PROGRAMS, REMOTE_SSH
 from danlu.spec.placement import Placement
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def contain(
         "gpus": bool(gpus),
         "checked": f"{context.config.data}/checked-images",
         "path": PROGRAMS if task.tools else "",
+        "old_libc": REMOTE_SSH if task.tools else {},
         "user": _plain(identity.user),
         "groups": [(_plain(name), number) for name, number in identity.names],
     }
