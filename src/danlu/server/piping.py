@@ -108,6 +108,7 @@ class ConnectionPiping:
             link = self._link()
         except Lost:
             return False
+        self._protocol.in_use()
         self._protocol.flow.pause_reading()
         # Until the parser is told of the rest, it takes whatever comes next for this body.
         keep_alive, cycle.keep_alive = cycle.keep_alive, False
