@@ -268,6 +268,19 @@ async def test_what_comes_by_the_pipe_is_checked_like_everything(desk: Desk) -> 
     assert sorted(each for each in os.listdir(desk.home) if each[0] != ".") == ["file-None"]
 
 
+async def test_whoever_goes_on_at_once_does_not_find_the_upload_locked(desk: Desk) -> None:
+    about = {"size": 300, "nonce": secrets.token_hex(16), "kind": "file"}
+    assert "error" not in await desk.ask("upload-create", path="piece by piece", **about)
+    for at in range(300):
+        call = await desk.call("upload-append", path="piece by piece", offset=at, **about)
+        assert await call.answer(PATIENCE) == {"ready": True}
+        await call.send_piece(b"x")
+        await call.send_piece(b"")
+        assert (await call.answer(PATIENCE))["offset"] == at + 1
+        call.close()
+    assert (desk.home / "piece by piece").read_bytes() == b"x" * 300
+
+
 async def test_a_file_is_not_completed_for_a_server_that_has_gone(desk: Desk) -> None:
     """Its client asks the next server, which has to find the upload."""
     call = await piped(desk, "file", 6)
