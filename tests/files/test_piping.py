@@ -26,6 +26,7 @@ from tests.files.desk import PATIENCE, Desk
 from tests.files.people import CONFIG, STREAM, TUS, Someone, join
 from tests.files.test_transfers import helpers
 from tests.support.certificates import make_certificate
+from tests.support.disks import immutable
 from tests.support.server import DanluServer
 
 BIG = (5 << 20) + 4321
@@ -194,6 +195,30 @@ def test_a_killed_helper_ends_a_download_and_not_the_upload(
     assert hashlib.sha256(found).digest() == hashlib.sha256(data).digest()
 
 
+def test_whoever_still_sends_when_it_is_refused_hears_why(alice: Someone, data: bytes) -> None:
+    """Nobody hangs up on bytes that are still coming: that would be a reset, and on some systems
+    the answer is lost with it."""
+    size = 20 * BIG
+    location = alice.begin("/userhome/refused/file", size).headers["location"]
+    (part,) = (alice.home() / "refused").iterdir()
+    with link_to(alice) as link:
+        link.sendall(patch(alice, location, size) + data[:-1])
+        deadline = time.monotonic() + PATIENCE
+        while part.stat().st_size < BIG - 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        if not immutable("+", part):
+            pytest.skip("no file system here can make a file read-only under its writer")
+        try:
+            for _ in range(10):
+                link.sendall(data)
+            status, body = answered(link, "PATCH")
+            assert 400 <= status < 600 and b'"code"' in body
+            link.sendall(data)
+        finally:
+            immutable("-", part)
+
+
 def test_a_file_that_is_cut_meanwhile_ends_the_connection(alice: Someone) -> None:
     path = alice.home() / "shrinks"
     path.write_bytes(b"x" * (64 << 20))
@@ -241,6 +266,19 @@ async def test_what_comes_by_the_pipe_is_checked_like_everything(desk: Desk) -> 
         assert done.get("error") == told, done
         call.close()
     assert sorted(each for each in os.listdir(desk.home) if each[0] != ".") == ["file-None"]
+
+
+async def test_whoever_goes_on_at_once_does_not_find_the_upload_locked(desk: Desk) -> None:
+    about = {"size": 300, "nonce": secrets.token_hex(16), "kind": "file"}
+    assert "error" not in await desk.ask("upload-create", path="piece by piece", **about)
+    for at in range(300):
+        call = await desk.call("upload-append", path="piece by piece", offset=at, **about)
+        assert await call.answer(PATIENCE) == {"ready": True}
+        await call.send_piece(b"x")
+        await call.send_piece(b"")
+        assert (await call.answer(PATIENCE))["offset"] == at + 1
+        call.close()
+    assert (desk.home / "piece by piece").read_bytes() == b"x" * 300
 
 
 async def test_a_file_is_not_completed_for_a_server_that_has_gone(desk: Desk) -> None:

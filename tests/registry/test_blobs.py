@@ -154,6 +154,27 @@ def test_a_blob_is_mounted_from_where_one_may_pull(world: World, repository: str
         assert api.get(f"/{other}/blobs/{digest}").content == b"of two repositories"
 
 
+def test_a_blob_of_the_same_owner_is_mounted_without_a_token_for_where_it_is(
+    world: World, repository: str
+) -> None:
+    content = os.urandom(100)
+    with world.api(world.alice, repository) as api:
+        digest = put(api, repository, content)
+    for query in ({"mount": digest}, {"mount": digest, "from": repository}):
+        other = f"{world.alice.name}/{world.people.name('r')}"
+        with world.api(world.alice, other) as api:
+            answer = api.post(f"/{other}/blobs/uploads/", params=query)
+            assert answer.status_code == 201
+            assert api.get(at(api, answer.headers["location"])).content == content
+    for who, where in ((world.bob, world.bob.name), (world.alice, f"share/{world.group}")):
+        other = f"{where}/{world.people.name('r')}"
+        with world.api(who, other) as api:
+            for query in ({"mount": digest}, {"mount": digest, "from": repository}):
+                answer = api.post(f"/{other}/blobs/uploads/", params=query)
+                assert answer.status_code == 202, "not the owner's: to be uploaded"
+                assert api.head(f"/{other}/blobs/{digest}").status_code == 404
+
+
 def test_a_blob_is_not_mounted_from_anothers_repository(world: World, repository: str) -> None:
     mine = f"{world.bob.name}/{world.people.name('r')}"
     with world.api(world.alice, repository) as api:

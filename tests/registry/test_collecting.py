@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 import random
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -93,6 +94,38 @@ async def test_layers_of_a_long_push_stay_until_its_manifest_comes(store: Store)
     store.cancel(upload)
     assert (await collect(store, 0.0)).blobs == 1
     assert await store.has_blob("alice/x", digest) is None
+
+
+async def test_layers_before_a_large_one_stay_while_the_disk_takes_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writing 5 GB out takes minutes on a busy disk: longer than the grace, perhaps."""
+    taking, taken = threading.Event(), threading.Event()
+    sync = os.fdatasync
+
+    def slow(fd: int) -> None:
+        taking.set()
+        assert taken.wait(60)
+        sync(fd)
+
+    first = await put(store, "alice/x", b"the first layer")
+    monkeypatch.setattr(os, "fdatasync", slow)
+    second = asyncio.create_task(put(store, "alice/x", b"the second layer"))
+    assert await asyncio.to_thread(taking.wait, 60)
+    assert (await collect(store, 0.0)).blobs == 0
+    taken.set()
+    await second
+    assert (await collect(store, 60.0)).blobs == 0
+    assert await store.has_blob("alice/x", first) is not None
+
+
+async def test_the_grace_of_all_layers_begins_with_the_last(store: Store) -> None:
+    first = await put(store, "alice/x", b"the first layer")
+    store.database.run("update links set at = 1")
+    store.database.run("update blobs set at = 1")
+    await put(store, "alice/x", b"the second layer")
+    assert (await collect(store, 60.0)).blobs == 0
+    assert await store.has_blob("alice/x", first) is not None
 
 
 async def test_images_without_a_tag_go_when_nobody_pulls_them(tmp_path: Path) -> None:

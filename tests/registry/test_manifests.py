@@ -59,6 +59,11 @@ def test_what_is_no_manifest_is_refused(api: httpx.Client, repository: str) -> N
     body = image(api, repository, "two")
     assert push(api, repository, "1", body, "application/another").status_code == 400
     assert push(api, repository, digest_of(b"other"), body).status_code == 400
+    for half in (
+        manifest(b"{}", artifactType="\ud800"),
+        b'{"schemaVersion":2,"mediaType":"\\ud800"}',
+    ):
+        assert push(api, repository, "1", half).status_code == 400, "half a character"
     large = manifest(b"{}", annotations={"x": "y" * (5 << 20)})
     assert push(api, repository, "1", large).status_code == 413
 
@@ -118,7 +123,8 @@ def test_tags_come_in_pages(api: httpx.Client, repository: str) -> None:
         )
     assert found == names
     assert api.get(f"/{repository}/tags/list", params={"n": 0}).json()["tags"] == []
-    assert api.get(f"/{repository}/tags/list", params={"n": "x"}).status_code == 400
+    for wrong in ("x", "-1", "9" * 5000):
+        assert api.get(f"/{repository}/tags/list", params={"n": wrong}).status_code == 400
 
 
 def test_an_index_names_images_for_several_machines(api: httpx.Client, repository: str) -> None:

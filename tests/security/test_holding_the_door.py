@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,7 +14,16 @@ from typing import Any
 import pytest
 import uvicorn
 
-from danlu.server.connections import MOST_HEAD, MOST_HEADERS, MOST_URL, LimitedProtocol, Places
+from danlu.api.bounds import STREAMED
+from danlu.api.piping import piping
+from danlu.server.connections import (
+    MOST_HEAD,
+    MOST_HEADERS,
+    MOST_URL,
+    READ,
+    LimitedProtocol,
+    Places,
+)
 from danlu.server.handshakes import Encrypted
 from tests.support.certificates import Certificate
 from tests.support.server import DanluServer
@@ -23,8 +34,15 @@ OK = b"HTTP/1.1 200"
 
 async def _app(scope: Any, receive: Any, send: Any) -> None:
     more = scope["type"] == "http"
+    if scope.get("path") == PIPED:
+        await _piped(scope)
+    got = 0
     while more:
-        more = (await receive()).get("more_body", False)
+        message = await receive()
+        more = message.get("more_body", False)
+        got += len(message.get("body", b""))
+        if got == READ:
+            taken[scope["path"]] += 1
     if scope["path"] == "/slow":
         await receive()  # until the client leaves
         return
@@ -32,6 +50,25 @@ async def _app(scope: Any, receive: Any, send: Any) -> None:
         {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]}
     )
     await send({"type": "http.response.body"})
+
+
+taken: Counter[str] = Counter()  # bodies of which READ bytes were read, or that are piped
+PIPED, COPIED = f"{STREAMED[1]}/piped", f"{STREAMED[1]}/copied"
+
+
+async def _piped(scope: Any) -> None:
+    way = piping(scope)
+    assert way is not None
+    reads, writes = os.pipe2(os.O_NONBLOCK)
+    taken[PIPED] += 1
+    try:
+        await way.receive_into(writes, PATIENCE, 1 << 40, _nothing)
+    finally:
+        os.close(reads)
+        os.close(writes)
+
+
+async def _nothing() -> None: ...
 
 
 Dial = Callable[..., Any]
@@ -267,6 +304,25 @@ async def test_with_connections_that_keep_others_out(sent: bytes) -> None:
             assert answer.startswith(OK)
         await _all(held[0][0])  # it was closed
         for _, writer in held:
+            writer.close()
+
+
+@pytest.mark.parametrize("path", [PIPED, COPIED])
+async def test_uploads_that_go_on_give_way_to_nobody(path: str) -> None:
+    """They take hours, and would be the oldest of all."""
+    taken.clear()
+    head = f"PATCH {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n"
+    async with door(most=1, seconds=PATIENCE) as dial:  # times LOCAL_SHARE
+        held = [await dial() for _ in range(8)]
+        for _, writer in held:
+            writer.write(head.encode() + bytes(READ))
+        async with asyncio.timeout(PATIENCE):
+            while taken[path] < 8:  # noqa: ASYNC110 - no event for it
+                await asyncio.sleep(0.02)
+        answer = await _said(dial, HEAD + b"Connection: close\r\n\r\n")
+        assert b"limits.connections" in answer
+        for reader, writer in held:
+            assert not reader.at_eof()
             writer.close()
 
 

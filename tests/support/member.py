@@ -23,5 +23,5 @@ class Person:
         signed_in = server.post("/login", {"user": self.name, "password": PASSWORD})
         self._token = signed_in["token"]
 
-    def cli(self, *words: str) -> subprocess.CompletedProcess[bytes]:
-        return self._server.cli(*words, env={"DANLU_TOKEN": self._token})
+    def cli(self, *words: str, **more: bytes) -> subprocess.CompletedProcess[bytes]:
+        return self._server.cli(*words, env={"DANLU_TOKEN": self._token}, **more)

@@ -113,9 +113,10 @@ async def _shrink_hub(store: Store) -> Collected:
 
 
 async def _drop_links(store: Store, before: float) -> None:
-    """Where an upload goes on, the manifest that names the earlier ones is still to come."""
+    """Where an upload goes on or has just ended, the manifest that names the earlier ones is still
+    to come."""
     kept = 0
-    busy = store.uploading_to()
+    busy = store.uploading_to(before)
 
     def some() -> int:
         nonlocal kept

@@ -151,6 +151,16 @@ class Database:
         )
         return None if row is None else int(row[0])
 
+    def holder(self, owner: str, digest: str) -> str | None:
+        """A repository of this owner that has the blob."""
+        row = self.one(
+            "select p.name from links l join repos p on p.id = l.repo where l.digest = ? and "
+            "p.owner = ? limit 1",
+            digest,
+            owner,
+        )
+        return None if row is None else str(row[0])
+
     def add_blob(self, digest: str, size: int) -> None:
         self.run(
             "insert into blobs values(?, ?, ?) on conflict(digest) do update set at = excluded.at",

@@ -79,11 +79,14 @@ def _is_elsewhere(descriptor: dict[str, Any]) -> bool:
 
 
 def _artifact(values: dict[str, Any], config: object) -> str:
-    own = values.get("artifactType")
-    if isinstance(own, str) and own:
-        return own[:255]
-    kind = config.get("mediaType") if isinstance(config, dict) else None
-    return kind[:255] if isinstance(kind, str) else ""
+    kind = values.get("artifactType")
+    if not isinstance(kind, str) or not kind:
+        kind = config.get("mediaType") if isinstance(config, dict) else None
+    if not isinstance(kind, str):
+        return ""
+    if not kind.isascii():
+        raise _invalid("its artifactType is no media type")
+    return kind[:255]
 
 
 def _annotations(value: object) -> dict[str, str]:

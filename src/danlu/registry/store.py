@@ -74,6 +74,7 @@ class Store:
         """When a former process may last have told somebody that a blob is here."""
         self.written = time.time()
         self._uploads: dict[str, Upload] = {}
+        self._ended: dict[str, float] = {}  # repository -> when an upload to it was last over
         self._uploading: Counter[str] = Counter()  # owner -> bytes
         self._pool = Pool()
         self._unchecked = 0  # bytes since the disk was last looked at
@@ -223,8 +224,9 @@ class Store:
         return loop.run_in_executor(self._files, upload.draft.write, pieces, at, upload.hash)
 
     async def commit(self, upload: Upload, digest: str) -> None:
-        """Raises Refusal; the upload is over either way."""
-        self._uploads.pop(upload.id, None)
+        """Raises Refusal; the upload is over either way, but not before its file is kept: with
+        large ones the disk takes long, and the layers before them must not be collected."""
+        upload.busy = True
         algorithm, _, wanted = digest.partition(":")
         draft = upload.draft
         try:
@@ -240,8 +242,7 @@ class Store:
         except OSError as error:
             raise refusals.of_disk(error) from None
         finally:
-            self._uploading[str(upload.owner)] -= upload.size
-            draft.discard()
+            self.cancel(upload)
 
     def _add(self, repository: str, digest: str, size: int) -> None:
         self.database.add_blob(digest, size)
@@ -278,9 +279,15 @@ class Store:
     def _forget(self, upload: Upload) -> None:
         if self._uploads.pop(upload.id, None) is not None:
             self._uploading[str(upload.owner)] -= upload.size
+            self._ended[upload.repository] = time.time()
 
-    def uploading_to(self) -> set[str]:
-        return {upload.repository for upload in self._uploads.values()}
+    def uploading_to(self, since: float | None = None) -> set[str]:
+        """Repositories; with `since` also those whose last upload ended no earlier."""
+        found = {upload.repository for upload in self._uploads.values()}
+        if since is not None:
+            self._ended = {name: at for name, at in self._ended.items() if at >= since}
+            found |= self._ended.keys()
+        return found
 
     def drop_resting(self) -> None:
         """Uploads that nobody goes on with."""

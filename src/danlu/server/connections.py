@@ -27,6 +27,7 @@ MOST_HEAD = 64 * 1024
 MOST_HEADERS = 200
 HEAD_SECONDS = 20.0
 BODY_SECONDS = 60.0  # bodies are small: job files; uploads: until the next bytes
+READ = 1 << 20  # bytes of a body of which so many come only if somebody reads them
 LOCAL_SHARE = 8  # all users of this machine have one address
 
 
@@ -161,6 +162,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unused = 0
         self._arrived += len(body)
         self.parsed += len(body)
+        if self.parsed >= READ and not self.cycle.response_complete:
+            self.in_use()
         if not self.cycle.body and not self.cycle.response_complete:
             # Handed on as it is: uvicorn would copy it into its buffer, and out of it again.
             self.cycle.body, body = body, b""  # type: ignore[assignment]
@@ -170,9 +173,13 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unused = 0
         self._in_body = False
         self._stop_timer()
+        self.in_use()
+        super().on_message_complete()
+
+    def in_use(self) -> None:
+        """It gives way to no other connection until it is answered."""
         if self._place:
             self.places.busy(self._place, self)
-        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         another = bool(self.pipeline)

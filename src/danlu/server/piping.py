@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import socket
 from asyncio.events import AbstractEventLoop
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 STEP = 1 << 20
 LOOK = 2.0  # seconds between looks whether the helper is still there
+LINGER = 2.0  # seconds for which a refused client may go on sending
 _FLAGS = os.SPLICE_F_NONBLOCK | os.SPLICE_F_MOVE
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 Watch = Callable[..., object]
@@ -106,9 +108,11 @@ class ConnectionPiping:
             link = self._link()
         except Lost:
             return False
+        self._protocol.in_use()
         self._protocol.flow.pause_reading()
         # Until the parser is told of the rest, it takes whatever comes next for this body.
         keep_alive, cycle.keep_alive = cycle.keep_alive, False
+        over = False  # nothing more comes
         try:
             held, left = self._begin(length)
             await self._put(pipe, held, patience)
@@ -116,15 +120,23 @@ class ConnectionPiping:
             while left:
                 moved = await self._take(link, pipe, left, patience)
                 if not moved:
+                    over = True
                     return False
                 left, due = left - moved, due - moved
                 if due <= 0:
                     due = every
                     await check()
-        except (Lost, BrokenPipeError):
+            over = True
+        except Lost:
+            over = True
+            return False
+        except BrokenPipeError:
             return False  # if the helper has gone, it has said why
         finally:
-            os.close(link)
+            if over:
+                os.close(link)
+            else:
+                _Lingering(self._loop, link)
         cycle.keep_alive = keep_alive
         self._end()
         return True
@@ -218,6 +230,37 @@ class ConnectionPiping:
             self._protocol.piped = None
         self._there()
         return True
+
+
+class _Lingering:
+    """Keeps a connection open after its refusal: to hang up on bytes that are still coming is a
+    reset, which can overtake the answer."""
+
+    __slots__ = ("_end", "_loop", "_sock")
+
+    def __init__(self, loop: AbstractEventLoop, link: int) -> None:
+        self._loop = loop
+        self._sock = socket.socket(fileno=link)
+        self._end = loop.call_later(LINGER, self._close)
+        loop.add_reader(link, self._discard)
+
+    def _discard(self) -> None:
+        try:
+            if self._sock.recv_into(_NOWHERE, STEP, socket.MSG_TRUNC):  # does not even copy them
+                return
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self._close()
+
+    def _close(self) -> None:
+        self._end.cancel()
+        self._loop.remove_reader(self._sock.fileno())
+        self._sock.close()
+
+
+_NOWHERE = bytearray(STEP)
 
 
 def _wake(waiter: asyncio.Future[None]) -> None:

@@ -119,11 +119,10 @@ def append(request: Request) -> None:
             return
         request.answer(ready=True)
         end = _take(request, part, at, total)
-        if end < total or request.text("kind") == "bundle":
-            request.answer(offset=end)
-            return
-        done = _finish(request, folder, part)
-    request.answer(offset=end, path=done.shown)
+        whole = end == total and request.text("kind") != "bundle"
+        more = {"path": _finish(request, folder, part).shown} if whole else {}
+    # Not before the file is closed: whoever goes on at once would find it locked.
+    request.answer(offset=end, **more)
 
 
 def _take(request: Request, part: int, start: int, total: int) -> int:

@@ -66,7 +66,7 @@ def _owner(repository: str) -> str:
 
 def _count(request: Request) -> int:
     text = request.first("n") or str(_MOST)
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > 18:
         raise Refusal(400, "PAGINATION_NUMBER_INVALID", "n must be a number")
     return min(int(text), _MOST)
 

@@ -7,7 +7,7 @@ import re
 from danlu.registry.calls import Call, Handler
 from danlu.registry.errors import Refusal, bad_digest
 from danlu.registry.messages import Disconnected
-from danlu.registry.names import ALGORITHMS, is_digest, is_repository
+from danlu.registry.names import ALGORITHMS, is_digest, is_repository, owner_of
 from danlu.registry.store import Upload
 from danlu.registry.tokens import PULL
 
@@ -17,10 +17,9 @@ _RANGE = re.compile(r"(?:bytes )?(\d{1,19})-(\d{1,19})(?:/.*)?")
 async def begin(call: Call) -> None:
     request, store = call.request, call.store
     digest, source = request.first("mount"), request.first("from")
-    if digest and is_digest(digest) and is_repository(source):
-        # What somebody may not pull is not there for them.
-        allowed = source == call.repository or call.who.may(source, PULL)
-        if allowed and await store.mount(call.repository, digest, source):
+    if digest and is_digest(digest):
+        source = await _source(call, digest, source)
+        if source and await store.mount(call.repository, digest, source):
             return await _created(call, digest)
     whole = request.first("digest")
     if whole and not is_digest(whole):
@@ -39,6 +38,20 @@ async def begin(call: Call) -> None:
         store.cancel(upload)  # nobody knows its address
         raise
     return await _created(call, whole)
+
+
+async def _source(call: Call, digest: str, named: str) -> str:
+    """From where the blob may be taken; empty: from nowhere.
+
+    Who pushes for an owner may pull all that is the owner's, so a token for one of the repositories
+    is enough. What somebody may not pull is not there for them."""
+    owner = owner_of(call.repository)
+    if not named:
+        store = call.store
+        return await store.metadata(lambda: store.database.holder(str(owner), digest)) or ""
+    if not is_repository(named):
+        return ""
+    return named if owner_of(named) == owner or call.who.may(named, PULL) else ""
 
 
 async def status(call: Call) -> None:
