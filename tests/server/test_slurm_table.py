@@ -28,7 +28,7 @@ def test_a_table_becomes_an_engine(tmp_path: Path) -> None:
         tmp_path,
         'partitions = { train = "gpu" }\nmodels = { RTX3090 = "3090" }\ncycle = 2\n'
         'options = ["--account=lab", "--qos=high"]\nports = "30000-30999"\n'
-        'bin = "/opt/slurm/bin"\n',
+        'bin = "/opt/slurm/bin"\nslurmrestd = "unix:/run/rest"\n',
     )
     config = engine.config
     assert engine.name == "cluster"
@@ -36,6 +36,7 @@ def test_a_table_becomes_an_engine(tmp_path: Path) -> None:
     assert config.data == tmp_path / "data" / "engines" / "cluster"
     assert (config.partitions, config.models) == ({"train": "gpu"}, {"RTX3090": "3090"})
     assert config.options == ("--account=lab", "--qos=high")
+    assert config.slurmrestd == "unix:/run/rest"
     assert (config.ports, config.cycle, config.bin) == ((30000, 30999), 2.0, "/opt/slurm/bin")
 
 
@@ -56,6 +57,8 @@ def test_without_a_shared_folder_it_says_what_is_needed(tmp_path: Path) -> None:
         ('options = ["--comment=mine"]', "options"),
         ('options = ["--account=lab\\n#SBATCH --uid=0"]', "options"),
         ('ports = "0-99999"', "ports"),
+        ('slurmrestd = "http://head:6820"', "slurmrestd"),
+        ('slurmrestd = "unix:rest"', "slurmrestd"),
         ("partition = 3", "partition"),
     ],
 )

@@ -289,7 +289,7 @@ class SlurmDaemons:
                 env={**self.env, **(env or {})},
                 cwd=self.folder,
                 start_new_session=True,
-                preexec_fn=_end_with_parent,
+                preexec_fn=end_with_parent,
                 user=user,
                 group=user,
                 extra_groups=None if user is None else [],
@@ -351,5 +351,5 @@ def _end_left_behind() -> None:
                         os.kill(int(name), signal.SIGKILL)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)

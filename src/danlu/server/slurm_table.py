@@ -7,6 +7,7 @@ partitions = { train = "makkapakka" }   # queue -> partition; else the one of th
 models = { RTX3090 = "3090" }           # model -> gres type, or "constraint:FEATURE"
 bin = "/opt/slurm/bin"
 conf = "/etc/slurm/slurm.conf"
+slurmrestd = "unix:/run/slurmrestd.socket"   # read through it; without it, through commands
 python = "/usr/bin/python3"             # on the nodes
 options = ["--account=lab"]             # for every sbatch
 containers = "podman"                   # for images: auto, apptainer, podman, enroot, docker, off
@@ -32,6 +33,7 @@ KEYS = (
     "models",
     "bin",
     "conf",
+    "slurmrestd",
     "python",
     "path",
     "options",
@@ -66,6 +68,8 @@ class SlurmTable(Values):
         for name in ("shared", "bin", "conf", "python", "container_program"):
             if name in table:
                 found[name] = self._absolute(f"{key}.{name}", table[name])
+        if "slurmrestd" in table:
+            found["slurmrestd"] = self._socket(f"{key}.slurmrestd", table["slurmrestd"])
         if "path" in table:
             folders = self._text(f"{key}.path", table["path"]).split(":")
             found["path"] = ":".join(self._absolute(f"{key}.path", each) for each in folders)
@@ -97,6 +101,18 @@ class SlurmTable(Values):
         if not path.startswith("/") or os.path.normpath(path) != path or not path.isprintable():
             raise self._wrong(key, value, Text("must be an absolute path", "请写绝对路径"))
         return path
+
+    def _socket(self, key: str, value: Any) -> str:
+        scheme, _, path = self._text(key, value).partition(":")
+        if scheme != "unix" or not path.startswith("/"):
+            only = Text(
+                'must be a socket of this machine, as in "unix:/run/slurmrestd.socket"; Danlu does '
+                "not ask slurmrestd over the network",
+                '请写本机的套接字，例如 "unix:/run/slurmrestd.socket"；'
+                "Danlu 不通过网络访问 slurmrestd",
+            )
+            raise self._wrong(key, value, only)
+        return f"unix:{self._absolute(key, path)}"
 
     def _words(self, key: str, value: Any) -> dict[str, str]:
         good = isinstance(value, dict) and all(

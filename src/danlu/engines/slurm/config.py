@@ -23,6 +23,7 @@ class SlurmConfig:
     ports: tuple[int, int] = PORTS  # for tasks, on their nodes
     cycle: float = 1.0  # seconds between two looks at the queue
     lost_after: float = 10.0  # seconds that a record may need to be seen here
+    slurmrestd: str = ""  # "unix:PATH": ask it rather than commands; empty: there is none
     deadline: float = 20.0  # seconds for one of Slurm's commands
     log_cap: int | None = None
     identities: bool = False  # jobs are submitted as their users

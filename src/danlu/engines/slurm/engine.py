@@ -48,6 +48,7 @@ from danlu.engines.slurm.logs import Logs, Owners
 from danlu.engines.slurm.plan import NO_IMAGES, Context, plan
 from danlu.engines.slurm.reach import Doors, SlurmReach
 from danlu.engines.slurm.script import Cluster, partition_of
+from danlu.engines.slurm.source import Source
 from danlu.engines.slurm.users import Users
 from danlu.engines.slurm.watch import Watch
 from danlu.spec.job import Resources
@@ -70,6 +71,7 @@ class SlurmEngine:
             config, data=config.data.resolve(), shared=config.shared.resolve()
         )
         self.commands = Commands(config)
+        self._source = Source(config, self.commands)
         self.ports = PortLeases(config.ports)
         self._users = Users(config)
         self._index = Index(config.data)
@@ -80,7 +82,13 @@ class SlurmEngine:
         self._settings = settings.UNKNOWN
         self._context = Context(config, str(shipping.folder_of(config.shared)))
         self.watch = Watch(
-            config, self.commands, self._users, self._index, self._doors, self._address
+            config,
+            self.commands,
+            self._source,
+            self._users,
+            self._index,
+            self._doors,
+            self._address,
         )
         self._launcher = Launcher(
             config,
@@ -126,13 +134,8 @@ class SlurmEngine:
             self._settings = settings.read(await self.commands.run("scontrol", "show", "config"))
             self._context = replace(self._context, untracked=not self._settings.tracks)
             self.watch.accounting = self._settings.accounting
-        detail = ("--oneliner", "--detail", "show")
-        nodes, partitions = await asyncio.gather(
-            self.commands.run("scontrol", *detail, "node"),
-            self.commands.run("scontrol", "--oneliner", "show", "partition"),
-        )
-        found = inventory.nodes(nodes)
-        parts = inventory.partitions(partitions)
+            self._source.hides(self._settings.private)
+        found, parts = await asyncio.gather(self._source.nodes(), self._source.partitions())
         self._nodes = found
         self.watch.nodes = {node.info.name: len(node.info.gpus) for node in found}
         self._partitions = parts
@@ -161,8 +164,7 @@ class SlurmEngine:
         found = inventory.holders(entries, {}, ours)
         if not any(holder.gpus for holder in found):
             return found
-        text = await self.commands.run("scontrol", "--oneliner", "--detail", "show", "job")
-        return inventory.holders(entries, inventory.used_gpus(text), ours)
+        return inventory.holders(entries, await self._source.parts(), ours)
 
     def queue_nodes(self, queue: str) -> frozenset[str] | None:
         """Those of the partition it leads to."""

@@ -89,7 +89,10 @@ class Node:
 
 def nodes(text: str) -> tuple[Node, ...]:
     """From `scontrol --oneliner --detail show node`."""
-    found = (_values(line) for line in text.splitlines())
+    return from_values(_values(line) for line in text.splitlines())
+
+
+def from_values(found: Iterable[Mapping[str, str]]) -> tuple[Node, ...]:
     return tuple(_node(values) for values in found if values.get("NodeName"))
 
 

@@ -22,7 +22,7 @@ _COLUMNS = (
     *("%i", "%A", "%T", "%r", "%u", "%U", "%P", "%C", "%m", "%b", "%D"),
     *("%S", "%e", "%l", "%N"),
 )
-_YEAR = 365 * 86_400
+YEAR = 365 * 86_400
 _OWN_WORDS = ("%k", "%j")  # the comment, then the name
 _COMMENT = re.compile(r"danlu:([A-Za-z0-9_-]*):([A-Za-z0-9_-]+)")
 
@@ -76,10 +76,10 @@ def ask(commands: Commands) -> tuple[Entry, ...]:
     word = secrets.token_hex(8)
     form = _MARK.join((word, *_COLUMNS, *_OWN_WORDS))
     text = commands.run_now("squeue", "--noheader", "--all", "--states=all", f"--format={form}")
-    return tuple(_told(read(text, word), time.time()))
+    return tuple(told(read(text, word), time.time()))
 
 
-def _told(entries: tuple[Entry, ...], now: float) -> Iterator[Entry]:
+def told(entries: tuple[Entry, ...], now: float) -> Iterator[Entry]:
     """Ours that wait, with Slurm's reason in words. Slurm cannot tell when a job ends that has no
     time limit, nor what comes after it in that partition.
     """
@@ -104,7 +104,6 @@ def read(text: str, word: str) -> tuple[Entry, ...]:
 def _entry(cells: list[str]) -> Entry:
     id_, number, state, reason, user, uid, partition, cpus, memory, gres, count = cells[:11]
     starts, ends, limit, nodes, comment, name = cells[11:]
-    ours = _COMMENT.fullmatch(comment.strip())
     machines = max(1, _number(count))
     return Entry(
         id_,
@@ -119,8 +118,7 @@ def _entry(cells: list[str]) -> Entry:
         fields.hosts(nodes) if machines else (),
         fields.moment(starts),
         _end(ends, limit),
-        ours[1] if ours else "",
-        ours[2] if ours else "",
+        *ours_of(comment),
         name,
         id_.partition("+")[0] if "+" in id_ else number,
     )
@@ -129,7 +127,13 @@ def _entry(cells: list[str]) -> Entry:
 def _end(ends: str, limit: str) -> float | None:
     """None for a job without a time limit, which Slurm gives a year once it runs."""
     most = fields.seconds(limit)
-    return None if most is None or most >= _YEAR else fields.moment(ends)
+    return None if most is None or most >= YEAR else fields.moment(ends)
+
+
+def ours_of(comment: str) -> tuple[str, str]:
+    """The installation of Danlu and the attempt; empty for what others submitted."""
+    ours = _COMMENT.fullmatch(comment.strip())
+    return (ours[1], ours[2]) if ours else ("", "")
 
 
 def comment(installation: str, attempt: str) -> str:

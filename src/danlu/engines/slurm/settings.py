@@ -12,6 +12,7 @@ _LINE = re.compile(r"^(\w+)\s*=\s*(.*?)\s*$", re.MULTILINE)
 class Settings:
     tracks: bool = False  # Slurm finds all processes of a job, and ends them with it
     accounting: bool = False  # jobs that have ended are kept in a database
+    private: bool = False  # not everybody sees everything
 
 
 UNKNOWN = Settings()
@@ -22,4 +23,5 @@ def read(text: str) -> Settings:
     return Settings(
         found.get("ProctrackType") == "proctrack/cgroup",  # others lose what has no parent
         found.get("AccountingStorageType") == "accounting_storage/slurmdbd",
+        found.get("PrivateData", "none") not in ("none", ""),
     )

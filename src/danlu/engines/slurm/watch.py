@@ -15,13 +15,14 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from danlu.engines.api import Observation, Phase, Refused, Unreachable
-from danlu.engines.slurm import accounting, queue
+from danlu.engines.slurm import accounting
 from danlu.engines.slurm.attempts import Attempt, Index, Record, judge, read_record
 from danlu.engines.slurm.commands import Commands
 from danlu.engines.slurm.config import SlurmConfig
 from danlu.engines.slurm.node.worker import FENCED
 from danlu.engines.slurm.queue import Entry
 from danlu.engines.slurm.reach import Doors
+from danlu.engines.slurm.source import Source
 from danlu.engines.slurm.users import Silent, User, Users
 
 log = logging.getLogger("danlu.slurm")
@@ -41,6 +42,7 @@ class Watch:
         self,
         config: SlurmConfig,
         commands: Commands,
+        source: Source,
         users: Users,
         index: Index,
         doors: Doors,
@@ -54,6 +56,7 @@ class Watch:
         self.accounting = False  # whether Slurm keeps what has ended in a database
         self._config = config
         self._commands = commands
+        self._source = source
         self._users = users
         self._index = index
         self._doors = doors
@@ -237,7 +240,7 @@ class Watch:
 
     async def _asked(self, started: float) -> tuple[Entry, ...]:
         """The queue. Whoever waits for a slow answer learns meanwhile that there is none."""
-        asking = asyncio.ensure_future(asyncio.to_thread(queue.ask, self._commands))
+        asking = asyncio.ensure_future(asyncio.to_thread(self._source.queue))
         pause = _PATIENCE
         while not (await asyncio.wait((asking,), timeout=pause))[0]:
             waited = time.monotonic() - started
