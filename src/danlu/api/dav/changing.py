@@ -179,7 +179,7 @@ async def set_properties(visit: Visit) -> Response:
     root = xml.read(await visit.body())
     if root is None or root.tag != "{DAV:}propertyupdate":
         raise xml.Unreadable
-    names = [xml.name_of(each.tag) for prop in root.iter("{DAV:}prop") for each in prop]
+    names = xml.names_of(each for prop in root.iter("{DAV:}prop") for each in prop)
     windows = all(space == "urn:schemas-microsoft-com:" for space, _ in names)
     status = "200 OK" if names and windows else "403 Forbidden"
     told = xml.refused(visit.path, entry["kind"] == "folder", names, status)
