@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -77,3 +79,22 @@ def test_other_encodings_hide_no_declarations(dav: httpx.Client) -> None:
     for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
         body = bomb.encode(encoding)
         assert dav.request("PROPFIND", "/userhome", content=body).status_code == 400, encoding
+
+
+def test_a_file_of_unknown_length_is_no_way_past_a_quota(
+    server: DanluServer, eve: Someone, dav: httpx.Client
+) -> None:
+    """60 MB went into a quota of 10."""
+
+    def pieces(count: int) -> Iterator[bytes]:
+        for _ in range(count):
+            yield os.urandom(MB)
+
+    assert server.cli("quota", "set", "user", "eve", "--disk", "10M").returncode == 0
+    assert dav.put("/userhome/small", content=pieces(2)).status_code == 201
+    assert dav.put("/userhome/large", content=pieces(30)).status_code == 507
+    kept: list[Path] = [path for path in eve.home().rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in kept) < 10 * MB
+    assert not (eve.home() / "large").exists()
+    assert server.cli("quota", "remove", "user", "eve").returncode == 0
+    assert dav.put("/userhome/large", content=pieces(30)).status_code == 201, "nothing is kept"
