@@ -53,6 +53,10 @@ class User:
         return cls(str(values["user"]), values["uid"], values["gid"], tuple(values["groups"]))
 
     @property
+    def number(self) -> int:
+        return os.geteuid() if self.uid is None else self.uid
+
+    @property
     def folder(self) -> str:
         """By number where there is one: names may be given to somebody else later."""
         return self.name if self.uid is None else f"{self.name}-{self.uid}"
@@ -60,7 +64,7 @@ class User:
     @property
     def home(self) -> str:
         try:
-            return pwd.getpwuid(os.geteuid() if self.uid is None else self.uid).pw_dir
+            return pwd.getpwuid(self.number).pw_dir
         except KeyError:
             return "/"
 
