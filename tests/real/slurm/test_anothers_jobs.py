@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from danlu.engines.slurm import users
+from danlu.engines.slurm.users import User
 from tests.real.slurm.server import SlurmServer
 from tests.real.slurm.test_server import ended, running, submit
 from tests.support.slurm import Slurm
@@ -54,3 +57,17 @@ def test_a_claim_with_anothers_number_does_not_stop_their_job(
     assert slurm.job(number)["JobState"] == "RUNNING"
     assert ended(ann, job)["state"] == "stopped"
     slurm.as_user(slurm.people["bob"], "scancel", str(number))
+
+
+@root
+def test_a_folder_that_somebody_else_made_does_not_keep_its_owner_out(tmp_path: Path) -> None:
+    """Anybody may make folders in the shared one, also under another's name."""
+    home = tmp_path / "bob-41002"
+    home.mkdir()
+    os.chown(home, 41_001, 41_001)
+    (home / "run").symlink_to("/etc")
+    users._offer(str(home), User("bob", 41_002, 41_002))
+    assert home.stat().st_uid == 41_002 and not list(home.iterdir())
+    (home / "mine").touch()
+    users._offer(str(home), User("bob", 41_002, 41_002))
+    assert [path.name for path in home.iterdir()] == ["mine"]

@@ -7,8 +7,10 @@ import contextlib
 import json
 import os
 import pwd
+import secrets
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -153,9 +155,19 @@ class Link:
 
 
 def _offer(home: str, user: User) -> None:
-    """Makes the user's folder where root may; elsewhere the user must be able to."""
+    """Makes the user's folder where root may; elsewhere the user must be able to. What somebody
+    else has put in its place goes aside: anybody may make folders there.
+    """
     with contextlib.suppress(OSError):
-        os.mkdir(home, 0o700)
+        try:
+            os.mkdir(home, 0o700)
+        except FileExistsError:
+            found = os.lstat(home)
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == user.uid:
+                return
+            parent, name = os.path.split(home)
+            os.rename(home, f"{parent}/.not-{name}.{secrets.token_hex(8)}")
+            os.mkdir(home, 0o700)
         os.chown(home, user.uid or 0, user.gid or 0, follow_symlinks=False)
 
 
