@@ -241,7 +241,7 @@ def test_more_than_was_promised_is_refused(alice: Someone, data: bytes) -> None:
 
 async def piped(desk: Desk, path: str, size: int, **more: Any) -> Call:
     about = {"size": size, "nonce": secrets.token_hex(16), "kind": "file", **more}
-    assert "error" not in await desk.ask("upload-create", path=path, **about)
+    assert "error" not in await desk.ask("upload-create", path=path, **about | {"keep_free": 0})
     call = await desk.call("upload-append", path=path, offset=0, pipe="up", **about)
     assert await call.answer(PATIENCE) == {"ready": True}
     assert call.pipe is not None
@@ -279,6 +279,22 @@ async def test_whoever_goes_on_at_once_does_not_find_the_upload_locked(desk: Des
         assert (await call.answer(PATIENCE))["offset"] == at + 1
         call.close()
     assert (desk.home / "piece by piece").read_bytes() == b"x" * 300
+
+
+async def test_a_disk_is_not_filled_up_by_what_began_when_there_was_room(desk: Desk) -> None:
+    """Many uploads at once, or one of unknown length, each begin while there still is."""
+    for number, way in enumerate(("pipe", "socket")):
+        call = await piped(desk, way, 6, keep_free=1 << 60)
+        assert call.pipe is not None
+        if way == "pipe":
+            os.write(call.pipe, b"six")
+        call.close_pipe()
+        with contextlib.suppress(Away):  # it may have answered and closed already
+            await call.send_piece(b"six")
+            await call.send_piece(b"")
+        assert (await call.answer(PATIENCE)).get("error") == "no_room"
+        call.close()
+        assert [each.stat().st_size for each in desk.home.iterdir()] == [0] * (number + 1)
 
 
 async def test_a_file_is_not_completed_for_a_server_that_has_gone(desk: Desk) -> None:

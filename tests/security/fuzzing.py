@@ -24,7 +24,7 @@ from danlu.engines.local.keeper.spawner import Spawner
 from danlu.steps import frames as step_frames
 from danlu.steps import greeting
 from danlu.steps import node as step_node
-from tests.security import http_heads
+from tests.security import command_pipes, http_heads, registry_http, ssh_packets
 
 
 class Unstarting(Spawner):
@@ -170,6 +170,9 @@ TARGETS: dict[str, Callable[[random.Random], None]] = {
     "spawner": spawners_messages,
     "http": http_heads.one_connection,
     "steps": step_protocol,
+    "ssh": ssh_packets.one_stream,
+    "pipes": command_pipes.one_command,
+    "registry": registry_http.one_connection,
 }
 
 

@@ -132,7 +132,7 @@ async def _connection(chance: random.Random, config: uvicorn.Config) -> None:
     wire, state = Wire(), ServerState()
     wire.protocol = protocol = Protocol(config=config, server_state=state, app_state={})
     protocol.connection_made(wire)
-    sent = b"".join(_request(chance) for _ in range(chance.randrange(1, 4)))
+    sent = requests_of(chance)
     _through_a_door(sent.partition(b"\r\n\r\n")[0])
     while sent and not wire.closed:
         step = chance.choice((1, 7, 100, 5000, 1 << 18))
@@ -166,6 +166,10 @@ def _through_a_door(head: bytes) -> None:
     first = f"{request.method} {request.target} HTTP/1.{request.minor}"
     again = heads.read_request(heads.written(first, request.fields)[: -len(b"\r\n\r\n")])
     assert again == request, head
+
+
+def requests_of(chance: random.Random) -> bytes:
+    return b"".join(_request(chance) for _ in range(chance.randrange(1, 4)))
 
 
 def _request(chance: random.Random) -> bytes:

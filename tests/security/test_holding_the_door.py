@@ -197,6 +197,20 @@ async def test_by_sending_half_a_body(sent: bytes) -> None:
     assert answer.startswith(b"HTTP/1.1 408 ") and b"The body" in answer
 
 
+@pytest.mark.parametrize("body", [b"", b"a", b"a" * 10, b"a" * 99])
+@pytest.mark.parametrize("length", [b"Content-Length: 10", b"Transfer-Encoding: chunked"])
+@pytest.mark.parametrize("method", [b"GET", b"PATCH"])
+async def test_by_switching_protocols_with_a_body(
+    method: bytes, length: bytes, body: bytes
+) -> None:
+    """Such a connection was open for ever, and after its body was in nobody's count."""
+    upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    head = method + b" / HTTP/1.1\r\nHost: x\r\n" + length + b"\r\n" + upgrade + b"\r\n"
+    async with door(keep_alive=10 * int(PATIENCE)) as dial:
+        answer = await _said(dial, head, body)
+    assert answer.startswith(b"HTTP/1.1 400 ") and b"upgrade_with_body" in answer
+
+
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [("PATCH", "/danlu/v1/files/uploads/x", b" 200 "), ("POST", "/danlu/v1/jobs", b" 408 ")],

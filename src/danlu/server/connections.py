@@ -151,6 +151,11 @@ class LimitedProtocol(HttpToolsProtocol):
         if size > MOST_HEAD or len(self.headers) > MOST_HEADERS:
             self._refusal = _head_too_large()
             raise Refused
+        switches = self.parser.should_upgrade() and self._should_upgrade()
+        if switches and any(_begins_body(*each) for each in self.headers):
+            # Nobody would wait for the end of it, or take the connection away after it.
+            self._refusal = _upgrade_with_body()
+            raise Refused
         self._unused = self._arrived = self.parsed = 0
         self._in_body = True
         self._stop_timer()
@@ -257,6 +262,15 @@ def _bytes_of(problem: ApiProblem) -> bytes:
     headers = [b"%s: %s\r\n" % pair for pair in response.raw_headers]
     head = [STATUS_LINE[problem.status], *headers, b"connection: close\r\n\r\n"]
     return b"".join([*head, bytes(response.body)])
+
+
+def _begins_body(name: bytes, value: bytes) -> bool:
+    return name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
+
+
+def _upgrade_with_body() -> ApiProblem:
+    message = Text("A request for a WebSocket has no body", "WebSocket 请求不能带请求体")
+    return ApiProblem(400, "upgrade_with_body", message)
 
 
 def _too_many_connections() -> ApiProblem:

@@ -15,7 +15,9 @@ from danlu.spec.text import Text
 
 LONGEST = 3600.0  # seconds until a lock that nobody refreshes ends
 MOST = 1000  # of one user
-MOST_OWNER = 2000  # characters of what a client says about itself
+MOST_SHARED = 20
+"""Shared locks that may bind one thing: all of them are told with it."""
+MOST_OWNER = 500  # characters of what a client says about itself
 
 
 @dataclass(slots=True)
@@ -33,50 +35,78 @@ class Lock:
     def seconds(self) -> int:
         return max(1, round(self.until - time.monotonic()))
 
+    @property
+    def holds(self) -> bool:
+        return self.until >= time.monotonic()
+
 
 class DavLocks:
+    """Looked up by place: every entry of a listing asks for its own."""
+
     def __init__(self) -> None:
         self._by_token: dict[str, Lock] = {}
+        self._by_place: dict[str, list[Lock]] = {}
+        self._by_user: dict[str, set[str]] = {}
 
     def of(self, place: str, below: bool = False) -> list[Lock]:
         """Those that bind a place: its own, and deep ones above. `below`: also those in it."""
-        now = time.monotonic()
-        for token in [token for token, lock in self._by_token.items() if lock.until < now]:
-            del self._by_token[token]
-        return [
-            lock
-            for lock in self._by_token.values()
-            if lock.place == place
-            or (lock.deep and place.startswith(f"{lock.place}/"))
-            or (below and lock.place.startswith(f"{place}/"))
-        ]
+        if not self._by_place:
+            return []
+        found = list(self._by_place.get(place, ()))
+        above = place
+        while above := above.rpartition("/")[0]:
+            found += [lock for lock in self._by_place.get(above, ()) if lock.deep]
+        if below:
+            inside = f"{place}/"
+            for other, locks in self._by_place.items():
+                if other.startswith(inside):
+                    found += locks
+        return [lock for lock in found if lock.holds]
 
     def add(self, lock: Lock) -> bool:
-        """False: another one is in the way."""
+        """False: others are in the way."""
         others = self.of(lock.place, below=lock.deep)
         if any(lock.exclusive or other.exclusive for other in others):
             return False
-        if sum(other.user == lock.user for other in self._by_token.values()) >= MOST:
+        if len(others) >= MOST_SHARED:
+            return False
+        mine = self._by_user.setdefault(lock.user, set())
+        for over in [self._by_token[token] for token in mine if not self._by_token[token].holds]:
+            self._drop(over)
+        if len(mine) >= MOST:
             raise Crowded(MOST, Text("WebDAV locks", "WebDAV 锁"))
+        mine.add(lock.token)
         self._by_token[lock.token] = lock
+        self._by_place.setdefault(lock.place, []).append(lock)
         return True
 
     def refresh(self, token: str, place: str, user: str, seconds: float) -> Lock | None:
-        lock = self._by_token.get(token)
-        if lock is None or lock.user != user or lock not in self.of(place):
-            return None
-        lock.until = time.monotonic() + seconds
+        lock = self._own(token, place, user)
+        if lock is not None:
+            lock.until = time.monotonic() + seconds
         return lock
 
     def remove(self, token: str, place: str, user: str) -> bool:
-        lock = self._by_token.get(token)
-        if lock is None or lock.user != user or lock not in self.of(place):
-            return False
-        del self._by_token[token]
-        return True
+        lock = self._own(token, place, user)
+        if lock is not None:
+            self._drop(lock)
+        return lock is not None
 
     def forget(self, place: str) -> None:
         """Of what was deleted or moved away."""
         for lock in self.of(place, below=True):
             if lock.place == place or lock.place.startswith(f"{place}/"):
-                self._by_token.pop(lock.token, None)
+                self._drop(lock)
+
+    def _own(self, token: str, place: str, user: str) -> Lock | None:
+        lock = self._by_token.get(token)
+        known = lock is not None and lock.user == user and lock in self.of(place)
+        return lock if known else None
+
+    def _drop(self, lock: Lock) -> None:
+        del self._by_token[lock.token]
+        self._by_user[lock.user].discard(lock.token)
+        here = self._by_place[lock.place]
+        here.remove(lock)
+        if not here:
+            del self._by_place[lock.place]

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ Values = dict[str, Any]
 AT_ONCE = 2.0  # seconds a request waits for the end of what it began
 MEASURING = 10.0  # seconds an upload waits for a measurement
 HOURS = 2 * 3600.0
+More = Callable[[int], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,11 +288,18 @@ class Files:
         return await self._begin(asks, f"upload-{op}", {"path": path}, **values)
 
     @contextlib.asynccontextmanager
-    async def reserving(self, asks: Asker, path: str, size: int) -> AsyncIterator[None]:
-        """Keeps room in the quota for what is about to come. Raises FileFault."""
+    async def reserving(self, asks: Asker, path: str, size: int) -> AsyncIterator[More]:
+        """Keeps room in the quota for what is about to come, and for more when that is asked for.
+        Raises FileFault, as does asking for more.
+        """
         key = await self.check_room(asks, path, size)
-        with self._sizes.reserving(key, size):
-            yield
+        with self._sizes.reserving(key, size) as reserve:
+
+            async def more(size: int) -> None:
+                await self.check_room(asks, path, size)
+                reserve(size)
+
+            yield more
 
     async def check_room(self, asks: Asker, path: str, size: int) -> Key | None:
         """Whose quota it counts towards; None: nobody's. Raises FileFault if it does not fit."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from danlu.services.folder_quotas import FolderQuotas, Key
 
 Values = dict[str, Any]
 Place = tuple[str, str]  # who asks, and the folder on the machine
+Reserve = Callable[[int], None]
 GOOD_FOR = 60.0
 GOOD_TIMES = 20
 """Seconds for which a measurement is shown, or so many times as long as it took: a folder that
@@ -123,18 +124,26 @@ class FolderSizes:
         return size + since, float(at)
 
     @contextmanager
-    def reserving(self, key: Key | None, size: int) -> Iterator[None]:
-        """Keeps room in the quota for an upload on its way; without a key there is none."""
-        if key is None:
-            yield
-            return
-        self._reserved[key] += size
+    def reserving(self, key: Key | None, size: int) -> Iterator[Reserve]:
+        """Keeps room in the quota for an upload on its way, and for more; without a key there is
+        none.
+        """
+        held = 0
+
+        def reserve(more: int) -> None:
+            nonlocal held
+            if key is not None:
+                held += more
+                self._reserved[key] += more
+
+        reserve(size)
         try:
-            yield
+            yield reserve
         finally:
-            self._reserved[key] -= size
-            if self._reserved[key] <= 0:
-                del self._reserved[key]
+            if key is not None:
+                self._reserved[key] -= held
+                if self._reserved[key] <= 0:
+                    del self._reserved[key]
 
     def reserved(self, key: Key | None) -> int:
         return 0 if key is None else self._reserved[key]

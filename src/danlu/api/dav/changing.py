@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
@@ -11,9 +12,11 @@ from starlette.responses import Response
 from danlu.api.dav import xml
 from danlu.api.dav.visit import Refused, Values, Visit, destination
 from danlu.api.file_uploads import LARGEST
-from danlu.api.upload_bodies import pass_on
+from danlu.api.upload_bodies import CHECK_EVERY, Check, pass_on
 from danlu.services.file_calls import Transfer
 from danlu.services.file_words import FileFault
+
+STEP = 4 << 20  # bytes of a file of unknown length, for which room is kept at a time
 
 
 async def put(visit: Visit) -> Response:
@@ -60,12 +63,15 @@ async def write(visit: Visit, path: str, size: int | None) -> None:
         "modified": _modified(visit),
     }
     asks, files = visit.asks, visit.files
-    async with files.reserving(asks, path, size or 0):
+    async with files.reserving(asks, path, size or 0) as more:
         made = await files.upload(asks, "create", path, **told, size=size or 0)
         made.close()
         most = LARGEST if size is None else size
         try:
-            end = await _send(visit, path, told | {"size": most, "offset": 0})
+            # Of what tells no length, room is kept as it comes.
+            check = partial(more, STEP if size is None else 0)
+            every = STEP if size is None else CHECK_EVERY
+            end = await _send(visit, path, told | {"size": most, "offset": 0}, check, every)
             if size is None:
                 # Only now it is known how long it is: this ends it.
                 last = await files.upload(asks, "append", path, **told, size=end, offset=end)
@@ -89,16 +95,12 @@ def _modified(visit: Visit) -> float | None:
     return None
 
 
-async def _send(visit: Visit, path: str, told: dict[str, Any]) -> int:
+async def _send(visit: Visit, path: str, told: Values, check: Check, every: int) -> int:
     transfer = await visit.files.upload(visit.asks, "append", path, **told)
     try:
         if not told["size"]:
             return await _finish(transfer)
-
-        async def check() -> None:
-            await visit.files.check_room(visit.asks, path, 0)
-
-        whole = await pass_on(visit.request, transfer, told["size"], check)
+        whole = await pass_on(visit.request, transfer, told["size"], check, every)
         end = int((await transfer.result())["offset"])
         if not whole:
             raise Refused(400, "The connection ended before the file did")
@@ -179,7 +181,7 @@ async def set_properties(visit: Visit) -> Response:
     root = xml.read(await visit.body())
     if root is None or root.tag != "{DAV:}propertyupdate":
         raise xml.Unreadable
-    names = [xml.name_of(each.tag) for prop in root.iter("{DAV:}prop") for each in prop]
+    names = xml.names_of(each for prop in root.iter("{DAV:}prop") for each in prop)
     windows = all(space == "urn:schemas-microsoft-com:" for space, _ in names)
     status = "200 OK" if names and windows else "403 Forbidden"
     told = xml.refused(visit.path, entry["kind"] == "folder", names, status)

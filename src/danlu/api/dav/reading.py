@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from email.utils import formatdate
 
@@ -12,6 +13,7 @@ from danlu.api.dav.visit import Refused, Values, Visit
 from danlu.api.file_transfers import BINARY, disposition, partial
 
 PAGE = 1000
+AT_ONCE = 20  # entries until others have their turn
 
 
 async def propfind(visit: Visit) -> Response:
@@ -38,7 +40,9 @@ async def _lines(
     locks = visit.locks.of(await visit.place(visit.path))
     yield xml.response(entry, asked, locks, await _quota(visit, asked))
     while page is not None:
-        for each in page["entries"]:
+        for number, each in enumerate(page["entries"]):
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
             locks = visit.locks.of(await visit.place(each["path"]))
             yield xml.response(each, asked, locks, None)
         at = page["next_offset"]

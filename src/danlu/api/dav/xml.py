@@ -16,6 +16,10 @@ from danlu.services.dav_locks import MOST_OWNER, Lock
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 LARGEST = 64 << 10  # bytes of a request
+MOST_NAMES, LONGEST_NAME = 100, 500
+"""Properties that one request may ask for, and characters of each: every entry is answered with all
+of them.
+"""
 Name = tuple[str, str]  # namespace and name
 _QUOTA = ("quota-available-bytes", "quota-used-bytes")
 _SUPPORTED = "".join(
@@ -41,7 +45,8 @@ def read(body: bytes) -> ElementTree.Element | None:
     """None: there is no body. No entities are declared or fetched here."""
     if not body.strip():
         return None
-    if b"<!DOCTYPE" in body or b"<!ENTITY" in body:
+    # With zeros it would be UTF-16, in which declarations look different.
+    if b"<!DOCTYPE" in body or b"<!ENTITY" in body or b"\0" in body:
         raise Unreadable
     try:
         # Entities, which could grow without bound, were refused above.
@@ -59,7 +64,15 @@ def asked(body: bytes) -> Asked:
     if root.find("{DAV:}propname") is not None:
         return Asked(only_names=True)
     wanted = root.find("{DAV:}prop")
-    return Asked() if wanted is None else Asked(tuple(name_of(each.tag) for each in wanted))
+    return Asked() if wanted is None else Asked(names_of(wanted))
+
+
+def names_of(elements: Iterable[ElementTree.Element]) -> tuple[Name, ...]:
+    """Each once, however often it is named. Raises Unreadable if they are too many."""
+    tags = dict.fromkeys(each.tag for each in elements)
+    if len(tags) > MOST_NAMES or any(len(tag) > LONGEST_NAME for tag in tags):
+        raise Unreadable
+    return tuple(map(name_of, tags))
 
 
 def name_of(tag: str) -> Name:

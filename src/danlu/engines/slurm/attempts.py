@@ -80,6 +80,11 @@ class Attempt:
         }
 
 
+def is_of(entry: Entry, attempt: Attempt) -> bool:
+    """Comments are their owners' words, so that anybody may name anybody's attempt."""
+    return entry.attempt == attempt.id and entry.uid == attempt.user.number
+
+
 def make_whole(path: Path, data: bytes) -> None:
     """A file with these bytes, or none. Raises FileExistsError."""
     try:

@@ -28,8 +28,14 @@ from danlu.engines.api import (
     Unreachable,
 )
 from danlu.engines.slurm import quick
-from danlu.engines.slurm.attempts import ENDED, Attempt, Index, Record, judge, read_record
-from danlu.engines.slurm.commands import Commands, environment, submission_error
+from danlu.engines.slurm.attempts import ENDED, Attempt, Index, Record, is_of, judge, read_record
+from danlu.engines.slurm.commands import (
+    Commands,
+    brief,
+    environment,
+    is_away,
+    submission_error,
+)
 from danlu.engines.slurm.config import SlurmConfig
 from danlu.engines.slurm.logs import Owners
 from danlu.engines.slurm.node.worker import FENCED
@@ -229,11 +235,11 @@ class Launcher:
 
     async def _entry(self, attempt: Attempt) -> Entry | None:
         await self._watch.look()
-        found = [e for e in self._watch.entries if e.attempt == attempt.id and not e.over]
+        found = [e for e in self._watch.entries if is_of(e, attempt) and not e.over]
         return min(found, key=lambda e: int(e.number or 0), default=None)
 
     async def _adopted(self, attempt: Attempt, handle: str) -> Seen:
-        if handle.isdigit():
+        if self._watch.may_claim(handle, attempt):
             attempt.handle = handle
         if not attempt.ended:
             judge(attempt, await self._record(attempt), None, sure=False)
@@ -273,7 +279,7 @@ class Launcher:
         claim = await self._fence(attempt)
         if claim == FENCED:
             self._never_started(attempt)
-            self._soon(self._cancel(attempt.handle))
+            self._soon(self._cancel(attempt.user, attempt.handle))
             return
         await self._order(attempt, grace)
         self._soon(self._insist(attempt, max(0.0, grace) + _STOP_PATIENCE))
@@ -304,7 +310,7 @@ class Launcher:
         heard = await asyncio.gather(*waking)
         if not all(heard) and attempt.handle:
             # The port may be closed to us; Slurm's own signal reaches the same keepers.
-            self._soon(self._signal(attempt.handle))
+            self._soon(self._signal(attempt.user, attempt.handle))
 
     async def _until_doors(self, attempt: Attempt) -> None:
         """A shell starts a simple task; its keeper comes a little later, and reads the order."""
@@ -326,22 +332,43 @@ class Launcher:
             return False
         return True
 
-    async def _signal(self, handle: str) -> None:
+    async def _scancel(self, user: User, *words: str) -> None:
+        """As the job's user: a number may come from what a user wrote, and root may end any job.
+        Raises Unreachable or Refused.
+        """
+        deadline = self._config.deadline
+        head = {
+            "argv": self._commands.argv("scancel", *words),
+            "env": environment(self._config) | _own_env(user),
+            "deadline": deadline,
+        }
+        self._commands.count.add("scancel")
+        lane = self._users.submit_lane()
+        try:
+            answer, _ = await self._users.ask(user, "submit", head, b"", lane, deadline + 30)
+        except Silent as error:
+            raise Unreachable(str(error)) from error
+        code, said = answer.get("code"), str(answer.get("err", ""))
+        if code != 0:
+            away = not isinstance(code, int) or code < 0 or is_away(said)
+            raise (Unreachable if away else Refused)(brief("scancel", said))
+
+    async def _signal(self, user: User, handle: str) -> None:
         with contextlib.suppress(Unreachable, Refused):
-            await self._commands.run("scancel", "--full", "--signal=TERM", handle)
+            await self._scancel(user, "--full", "--signal=TERM", handle)
 
     async def _insist(self, attempt: Attempt, after: float) -> None:
         await asyncio.sleep(after)
         if not attempt.ended and attempt.handle:
-            await self._cancel(attempt.handle)
+            await self._cancel(attempt.user, attempt.handle)
 
-    async def _cancel(self, handle: str) -> None:
+    async def _cancel(self, user: User, handle: str) -> None:
         """Until Slurm has heard it: a job that waits would keep its place for nothing."""
         for number in range(_CANCEL_TRIES):
             if not handle:
                 return
             try:
-                await self._commands.run("scancel", handle)
+                await self._scancel(user, handle)
             except Refused:
                 return  # it has ended
             except Unreachable:
@@ -355,7 +382,7 @@ class Launcher:
             self._index.remove(attempt_id)
             return
         if not attempt.ended:
-            self._soon(self._cancel(attempt.handle or handle))
+            self._soon(self._cancel(attempt.user, attempt.handle or handle))
         self._watch.drop(attempt_id)
         try:
             await self._users.ask(attempt.user, "remove", {"attempt": attempt_id})
@@ -398,7 +425,7 @@ class Launcher:
         await self._fence(attempt)
         await self._order(attempt, 0.0)
         if attempt.handle:
-            await self._commands.run("scancel", attempt.handle)
+            await self._scancel(attempt.user, attempt.handle)
 
     def _soon(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)

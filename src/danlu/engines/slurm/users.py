@@ -7,8 +7,10 @@ import contextlib
 import json
 import os
 import pwd
+import secrets
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -53,6 +55,10 @@ class User:
         return cls(str(values["user"]), values["uid"], values["gid"], tuple(values["groups"]))
 
     @property
+    def number(self) -> int:
+        return os.geteuid() if self.uid is None else self.uid
+
+    @property
     def folder(self) -> str:
         """By number where there is one: names may be given to somebody else later."""
         return self.name if self.uid is None else f"{self.name}-{self.uid}"
@@ -60,7 +66,7 @@ class User:
     @property
     def home(self) -> str:
         try:
-            return pwd.getpwuid(os.geteuid() if self.uid is None else self.uid).pw_dir
+            return pwd.getpwuid(self.number).pw_dir
         except KeyError:
             return "/"
 
@@ -149,9 +155,19 @@ class Link:
 
 
 def _offer(home: str, user: User) -> None:
-    """Makes the user's folder where root may; elsewhere the user must be able to."""
+    """Makes the user's folder where root may; elsewhere the user must be able to. What somebody
+    else has put in its place goes aside: anybody may make folders there.
+    """
     with contextlib.suppress(OSError):
-        os.mkdir(home, 0o700)
+        try:
+            os.mkdir(home, 0o700)
+        except FileExistsError:
+            found = os.lstat(home)
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == user.uid:
+                return
+            parent, name = os.path.split(home)
+            os.rename(home, f"{parent}/.not-{name}.{secrets.token_hex(8)}")
+            os.mkdir(home, 0o700)
         os.chown(home, user.uid or 0, user.gid or 0, follow_symlinks=False)
 
 

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 
 from danlu.engines.api import Observation, Phase, Refused, Unreachable
 from danlu.engines.slurm import accounting
-from danlu.engines.slurm.attempts import Attempt, Index, Record, judge, read_record
+from danlu.engines.slurm.attempts import Attempt, Index, Record, is_of, judge, read_record
 from danlu.engines.slurm.commands import Commands
 from danlu.engines.slurm.config import SlurmConfig
 from danlu.engines.slurm.node.worker import FENCED
@@ -50,6 +50,7 @@ class Watch:
     ) -> None:
         self.attempts: dict[str, Attempt] = {}
         self.entries: tuple[Entry, ...] = ()
+        self._by_number: dict[str, Entry] = {}
         self.trouble: str | None = "Slurm has not been asked yet"
         self.trouble_since = time.time()
         self.nodes: Mapping[str, int] = {}  # how many GPUs each has
@@ -231,6 +232,7 @@ class Watch:
                 raise Unreachable(str(trouble)) from trouble
             back = self.trouble is not None
             self.entries, self.trouble = entries, None
+            self._by_number = {entry.number: entry for entry in entries}
             ours = {e.attempt: e for e in reversed(self._ours(entries))}
             await self._read(ours | await self._from_accounts(ours), started)
             if back:
@@ -273,7 +275,11 @@ class Watch:
 
     def _ours(self, entries: tuple[Entry, ...]) -> list[Entry]:
         """One for each attempt: the one that claimed it, else one that is not over."""
-        found = [entry for entry in entries if entry.attempt in self.attempts]
+        found = [
+            entry
+            for entry in entries
+            if entry.attempt in self.attempts and is_of(entry, self.attempts[entry.attempt])
+        ]
         return sorted(found, key=lambda e: (e.number != self.attempts[e.attempt].handle, e.over))
 
     async def _read(self, entries: Mapping[str, Entry] | None, started: float) -> None:
@@ -324,7 +330,7 @@ class Watch:
         if attempt.ended or attempt.launching or self.attempts.get(attempt.id) is not attempt:
             return
         before = attempt.tasks, attempt.handle
-        if record.claim.isdigit():
+        if self.may_claim(record.claim, attempt):
             attempt.handle = record.claim
         entry = None if entries is None else entries.get(attempt.id)
         if entries is not None:
@@ -340,6 +346,13 @@ class Watch:
         self.open_doors(attempt)
         if (attempt.tasks, attempt.handle) != before:
             self.mark(attempt)
+
+    def may_claim(self, number: str, attempt: Attempt) -> bool:
+        """Whether this job may be the attempt's: users write their claims themselves."""
+        entry = self._by_number.get(number)
+        if not number.isdigit() or entry is None:
+            return number.isdigit() and not attempt.handle
+        return is_of(entry, attempt)
 
     def _is_over(self, attempt: Attempt, entry: Entry | None, started: float) -> bool:
         """Whether Slurm has been saying so long enough for records to have arrived here."""

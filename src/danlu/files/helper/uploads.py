@@ -26,6 +26,7 @@ from danlu.files.helper.request import Request
 _NONCE = re.compile(r"[0-9a-f]{32}")
 RESERVE = 1 << 30  # bytes an upload leaves free, as new jobs do
 PIECE = 1 << 20
+LOOK = 64 << 20  # bytes between looks whether they are still free: others write there, too
 _MODES = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -52,13 +53,17 @@ def create(request: Request) -> None:
     with parent_of(home) as (folder, name):
         if request.text("kind") != "bundle":
             _check_taken(request, folder, name, where)
-        found = os.fstatvfs(where.root.fd)
-        left = min(RESERVE, found.f_blocks * found.f_frsize // 20)
-        if size + request.number("keep_free", left) > found.f_bavail * found.f_frsize:
+        if not _is_room(request, where.root.fd, size):
             raise Fault("no_room", where.shown)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _MODES
         os.close(os.open(_part(request), flags, 0o666, dir_fd=folder))
     request.answer(offset=0)
+
+
+def _is_room(request: Request, fd: int, size: int) -> bool:
+    found = os.fstatvfs(fd)
+    left = min(RESERVE, found.f_blocks * found.f_frsize // 20)
+    return size + request.number("keep_free", left) <= found.f_bavail * found.f_frsize
 
 
 def _check_taken(request: Request, folder: int, name: bytes, where: Place) -> None:
@@ -128,30 +133,54 @@ def append(request: Request) -> None:
 def _take(request: Request, part: int, start: int, total: int) -> int:
     named, _, wanted = request.text("checksum").partition(" ")
     digest = hashlib.new(named, usedforsecurity=False) if named else None
-    at = start
+    at, file = start, _File(request, part)
     if request.pipe is not None:
-        at = _drain(request.pipe, part, at, total, digest)
+        at = _drain(request.pipe, file, at, total, digest)
         # Bytes may follow that came another way; without an end nobody waits for it any more.
     while piece := wire.receive_piece(request.sock):
         if at + len(piece) > total:
             raise Fault("too_much")
         if digest is not None:
             digest.update(piece)
-        at = _write(part, piece, at)
+        at = file.write(piece, at)
     if digest is not None and digest.hexdigest() != wanted:
         os.ftruncate(part, start)
         raise Fault("checksum")
     return at
 
 
-def _drain(pipe: int, part: int, at: int, total: int, digest: Any) -> int:
+class _File:
+    """What has arrived, on a disk that is not filled by it."""
+
+    def __init__(self, request: Request, fd: int) -> None:
+        self.fd = fd
+        self._request = request
+        self._due = 0
+
+    def look(self, at: int) -> None:
+        if at >= self._due:
+            self._due = at + LOOK
+            if not _is_room(self._request, self.fd, 0):
+                raise Fault("no_room", self._request.place().shown)
+
+    def write(self, piece: bytes | bytearray, at: int) -> int:
+        self.look(at)
+        view = memoryview(piece)
+        while view:
+            done = os.pwrite(self.fd, view, at)
+            at, view = at + done, view[done:]
+        return at
+
+
+def _drain(pipe: int, file: _File, at: int, total: int, digest: Any) -> int:
     """What comes by the pipe until its other end is closed; without a look at it, if possible."""
     splicing = digest is None
     while True:
         most = min(PIECE, total - at) or 1  # one too many is seen
         if splicing and total > at:
             try:
-                moved = os.splice(pipe, part, most, offset_dst=at)
+                file.look(at)
+                moved = os.splice(pipe, file.fd, most, offset_dst=at)
             except OSError as error:
                 if error.errno != errno.EINVAL:
                     raise
@@ -168,15 +197,7 @@ def _drain(pipe: int, part: int, at: int, total: int, digest: Any) -> int:
             raise Fault("too_much")
         if digest is not None:
             digest.update(piece)
-        at = _write(part, piece, at)
-
-
-def _write(part: int, piece: bytes | bytearray, at: int) -> int:
-    view = memoryview(piece)
-    while view:
-        done = os.pwrite(part, view, at)
-        at, view = at + done, view[done:]
-    return at
+        at = file.write(piece, at)
 
 
 def _finish(request: Request, folder: int, part: int) -> Place:
