@@ -22,6 +22,7 @@ from danlu.engines.api import (
     Unreachable,
 )
 from danlu.engines.slurm.engine import SlurmEngine
+from danlu.engines.slurm.node.worker import Worker
 from danlu.engines.slurm.queue import Entry
 from danlu.spec.job import GpuRequest, NodeChoice, Resources
 from tests.engines.conformance.once import MEET
@@ -112,12 +113,17 @@ async def test_nobody_reads_what_is_anothers(slurm: Slurm, harness: SlurmHarness
 async def test_somebody_elses_folder_is_not_used(slurm: Slurm, harness: SlurmHarness) -> None:
     """Where anybody may write, bob could make ann's folder first, and read along."""
     ann, bob = slurm.people["ann"], slurm.people["bob"]
-    squatted = harness.data.parent / "shared" / f"{ann.name}-{ann.uid}"
+    shared = harness.data.parent / "shared"
+    squatted = shared / f"{ann.name}-{ann.uid}"
     squatted.mkdir()
     os.chown(squatted, bob.uid, bob.gid)
-    launch = harness.launch(argv("true"), identity=person(ann))
-    with pytest.raises(Unreachable, match="not a folder of this user"):
-        await harness.engine.launch(launch, harness.engine.plan(launch))
+    task, _ = await harness.run(argv("true"), identity=person(ann))
+    assert task.exit_code == 0
+    assert squatted.stat().st_uid == ann.uid
+    (aside,) = shared.glob(f".not-{squatted.name}.*")
+    assert aside.stat().st_uid == bob.uid and not list(aside.iterdir())
+    with pytest.raises(PermissionError, match="not a folder of this user"):
+        Worker(str(aside)).begin()  # where root may not put it aside
 
 
 async def test_a_door_opens_only_to_the_token(slurm: Slurm, harness: SlurmHarness) -> None:
