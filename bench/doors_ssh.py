@@ -45,7 +45,7 @@ StrictModes no
 UsePAM no
 PermitRootLogin yes
 MaxStartups 100
-Subsystem sftp /usr/lib/openssh/sftp-server
+Subsystem sftp internal-sftp
 """
 
 
