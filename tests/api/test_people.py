@@ -196,7 +196,7 @@ def test_a_reference_means_a_job_one_may_see(
     bob.do("GET", f"/jobs/{theirs['id']}", expect=404)
     waits = {"command": "true", "after": [theirs["ref"]], "held": True}
     refused = bob.do("POST", "/jobs", waits, expect=422)
-    assert "names no job" in refused["error"]["details"][0]["message_en"]
+    assert "is not a job" in refused["error"]["details"][0]["message_en"]
     # An admin sees both, and is not made to guess.
     unclear = people_harness.admin.do("POST", f"/jobs/{name}-1/stop", expect=409)["error"]
     assert unclear["code"] == "ambiguous"

@@ -171,7 +171,7 @@ def test_saving_more_than_fits_is_refused_beforehand(
         job = running(server, "head -c 400000000 /dev/zero > /tmp/large")
         done = server.cli("save", job["ref"], "large:1")
         assert done.returncode != 0
-        assert b"There is no room for it" in done.stderr, done.stderr
+        assert b"Not enough space" in done.stderr, done.stderr
         assert server.get("/saves")["saves"] == []
         free = os.statvfs(data)
         assert free.f_bavail * free.f_frsize > 100 << 20, "nobody's disk was filled meanwhile"

@@ -125,7 +125,7 @@ def test_another_persons_folders_stay_closed(
     assert theirs.is_dir()
     trained(alice, events, f"ln -sfn {theirs} stolen; ln -sfn / all", workdir="/userhome")
     for folder in ("/userhome/stolen", str(theirs), f"/userhome/all/{theirs}", "/mnt/user/bob"):
-        assert "your tasks see no such folder" in told(alice, folder, code=2)
+        assert "not a folder that your tasks can read" in told(alice, folder, code=2)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_another_persons_folders_stay_closed(
     [
         ((), "Name folders with event files, or a job"),
         (("/userhome/runs", "--job", "train-1"), "Name folders with event files, or a job"),
-        (("/userhome/nothing",), "/userhome/nothing: your tasks see no such folder"),
-        (("/root",), "/root: your tasks see no such folder"),
+        (("/userhome/nothing",), "/userhome/nothing: not a folder that your tasks can read"),
+        (("/root",), "/root: not a folder that your tasks can read"),
         (("/userhome", "--memory", "much"), "memory"),
     ],
 )

@@ -63,7 +63,7 @@ def _language_of(request: Request) -> Language:
             "invalid_request",
             Text(
                 f"dialect: {name[:100]!r} is not a supported language; available: {known}",
-                f"dialect：{name[:100]!r} 不是语言；现有：{known}",
+                f"dialect：{name[:100]!r} 不是支持的语言；可用：{known}",
             ),
         )
     return Language(

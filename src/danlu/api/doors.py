@@ -25,7 +25,7 @@ class DoorOrder(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     door: Literal["lab", "code", "tensorboard"] | None = Field(None, examples=["lab"])
-    port: int | None = Field(None, ge=1, le=65535, description="on which the job listens")
+    port: int | None = Field(None, ge=1, le=65535, description="the port on which the job listens")
     task: int = Field(0, ge=0, le=100_000)
 
 

@@ -43,7 +43,8 @@ _FORMS: dict[str, Text] = {
     f"^{NAME_PATTERN}$": Text(
         "is not a valid name; use 1 to 64 letters (a-z, A-Z), digits, '_', '.' or '-', starting "
         "with a letter, a digit or '_'",
-        "不是名称；请写 1 到 64 个英文字母、数字、'_'、'.' 或 '-'，以英文字母、数字或 '_' 开头",
+        "不是有效的名称；请写 1 到 64 个英文字母、数字、'_'、'.' 或 '-'，"
+        "以英文字母、数字或 '_' 开头",
     ),
 }
 _CHOICE = re.compile(r"\^(-\?)?\(([\w|-]+)\)\$")

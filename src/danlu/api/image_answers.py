@@ -99,7 +99,7 @@ class Image(BaseModel):
     )
     verified_at: float | None
     works: list[str] = Field(
-        description="what was tried with success, of ssh, lab, code and gpu",
+        description="the checks that passed: ssh, lab, code and gpu",
         examples=[["ssh", "lab"]],
     )
     nodes: list[ImageNode]

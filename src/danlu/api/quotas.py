@@ -42,7 +42,7 @@ class QuotaView(BaseModel):
     used_models: dict[str, float]
     used_cpus: float
     used_memory: int
-    warnings: list[QuotaWarning] = Field(description="what the present cluster cannot give")
+    warnings: list[QuotaWarning] = Field(description="what the cluster cannot provide at present")
 
 
 class QuotaList(BaseModel):

@@ -28,7 +28,7 @@ class RegistryUsage(BaseModel):
 
 
 class RegistryStatus(BaseModel):
-    address: str = Field(description="how names of images begin; empty: there is no registry")
+    address: str = Field(description="the prefix of image names; empty: there is no registry")
     tls: bool
     read_only: bool
     mirrors: list[str] = Field(description="registries that are cached as hub/NAME/...")

@@ -19,7 +19,9 @@ Values = dict[str, Any]
 
 
 class WaitingJob(BaseModel):
-    place: int | None = Field(description="null: it waits for something else than its turn")
+    place: int | None = Field(
+        description="null: it is not waiting for its turn, but for something else"
+    )
     id: str
     ref: str
     owner: str

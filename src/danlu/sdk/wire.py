@@ -39,7 +39,7 @@ def segment(name: str) -> str:
             "not_a_name",
             f"{name[:40]!r} is not a valid name; it must not be empty, contain '/', or be '.' or "
             "'..'",
-            f"{name[:40]!r} 不是名称；名称不能为空，不含 '/'，也不是 '.' 或 '..'",
+            f"{name[:40]!r} 不是有效的名称；名称不能为空，不含 '/'，也不是 '.' 或 '..'",
         )
     return quote(name)
 

@@ -179,7 +179,7 @@ def _refusal(trouble: Trouble) -> Exception:
             return Clash(
                 "no_room",
                 Text(
-                    "Your folders brought along take all the room there is for them "
+                    "The folders you brought along have used up the space for them "
                     f"({format_size(max(most, 0))} left). Remove some with danlu bundle remove",
                     f"你上传的目录已用完可用空间（剩余 {format_size(max(most, 0))}）。"
                     "可用 danlu bundle remove 删除一些",
@@ -192,7 +192,8 @@ def _refusal(trouble: Trouble) -> Exception:
             )
         case "changed":
             return Clash(
-                "changed", Text("A file changed while it was sent", "文件在上传过程中发生了变化")
+                "changed",
+                Text("A file changed while it was being sent", "文件在上传过程中发生了变化"),
             )
         case "bad_name" | "link_leads_out":
             words = {
@@ -210,7 +211,7 @@ def _refusal(trouble: Trouble) -> Exception:
             return Clash("failed", Text(f"It failed: {detail}", f"失败：{detail}"))
     return Unfit(
         "bundle",
-        Text(f"is not as it should be ({trouble.code})", f"内容不符合要求（{trouble.code}）"),
+        Text(f"is not valid ({trouble.code})", f"内容不符合要求（{trouble.code}）"),
     )
 
 

@@ -200,7 +200,7 @@ class DatasetCatalogue:
             raise Clash(
                 "not_a_proposal",
                 Text(
-                    f"{name} was accepted before; danlu dataset remove {name} takes it away",
+                    f"{name} is already accepted; to remove it: danlu dataset remove {name}",
                     f"{name} 已被接受；可用 danlu dataset remove {name} 移除",
                 ),
             )

@@ -15,7 +15,7 @@ def too_long(row: EnvironmentRow, by: float, most: float, ruled: bool) -> Unfit:
     en = f"{asked} is too long; {row.name} may run for at most {longest} from now on"
     zh = f"{asked} 过长；{row.name} 从现在起最多再运行 {longest}"
     if not ruled:
-        en += f". danlu env change {row.name} --time TIME gives it another time limit"
+        en += f". To change its time limit: danlu env change {row.name} --time TIME"
         zh += f"。要换一个时间上限，请用 danlu env change {row.name} --time 时间"
     return Unfit("by", Text(en, zh))
 
@@ -58,7 +58,7 @@ def restart_needed(row: EnvironmentRow, live: LiveJob) -> Clash:
         Text(
             f"{row.name} is {live.row.state.value}: this change stops it and starts it again. "
             "Files in your folders stay; running programs, and changes to the container outside "
-            "your folders, do not. Ask for it with restart",
+            "your folders, do not. Confirm with restart",
             f"{row.name} 正在使用：此修改会停止并重新启动它。你目录中的文件会保留；正在运行的程序、"
             "以及容器中你的目录以外的改动不会保留。请用 restart 确认",
         ),
@@ -78,7 +78,7 @@ def name_taken(name: str) -> Clash:
     return Clash(
         "name_taken",
         Text(
-            f"You have an environment {name} already; start it with danlu env start {name}, or "
+            f"You already have an environment {name}; start it with danlu env start {name}, or "
             "choose another name",
             f"你已有环境 {name}；用 danlu env start {name} 启动，或换一个名称",
         ),

@@ -51,8 +51,8 @@ METRICS: dict[str, Metric] = {
         Metric("danlu_node_disk_free_bytes", "Free disk space for tasks and logs", ("node",)),
         Metric("danlu_node_disk_read_bytes_per_second", "Read from disks", ("node",)),
         Metric("danlu_node_disk_written_bytes_per_second", "Written to disks", ("node",)),
-        Metric("danlu_node_net_received_bytes_per_second", "Received by network", ("node",)),
-        Metric("danlu_node_net_sent_bytes_per_second", "Sent by network", ("node",)),
+        Metric("danlu_node_net_received_bytes_per_second", "Received from the network", ("node",)),
+        Metric("danlu_node_net_sent_bytes_per_second", "Sent to the network", ("node",)),
         Metric("danlu_disk_size_bytes", "Size of a disk the platform uses", ("disk", "path")),
         Metric("danlu_disk_free_bytes", "Free space on it", ("disk", "path")),
         Metric("danlu_disk_level", "0 ok, 1 warning, 2 high, 3 critical", ("disk", "path")),
@@ -64,7 +64,7 @@ METRICS: dict[str, Metric] = {
         Metric("danlu_gpu_power_watts", "Power drawn by the GPU", ("node", "gpu")),
         Metric(
             "danlu_gpu_idle_seconds",
-            "Held by a job but unused for so long, from 15 minutes",
+            "How long it has been held by a job but unused; from 15 minutes",
             ("node", "gpu", "user"),
         ),
     )

@@ -49,7 +49,7 @@ _WORDS: dict[str, tuple[int, Text]] = {
     "not_a_file": (
         409,
         Text(
-            "{path} is not a regular file: devices, pipes and sockets are left alone",
+            "{path} is not a regular file: devices, pipes and sockets are skipped",
             "{path} 不是普通文件：设备、管道和套接字不作处理",
         ),
     ),
@@ -70,8 +70,8 @@ _WORDS: dict[str, tuple[int, Text]] = {
     "link_leads_out": (
         403,
         Text(
-            "{path} was left out: it is a link to {detail}, outside of the folder that is copied; "
-            "copy what it leads to by itself if you need it",
+            "{path} was left out: it is a link to {detail}, outside the folder being copied; copy "
+            "its target separately if you need it",
             "已略过 {path}：它是指向 {detail} 的链接，目标在所复制的目录之外；"
             "如有需要请单独复制其目标",
         ),
@@ -87,9 +87,8 @@ _WORDS: dict[str, tuple[int, Text]] = {
     "over_quota": (
         413,
         Text(
-            "There is no room for {path} in the quota ({detail}). Delete something (danlu du shows "
-            "what is large; what is in the bin counts, too: danlu bin empty), or ask an admin for "
-            "more",
+            "{path} would exceed the quota ({detail}). Delete something (danlu du shows what is "
+            "large; the bin counts, too: danlu bin empty), or ask an admin for more",
             "{path} 超出配额（{detail}）。请清理后重试（danlu du 可查看占用；回收站里的内容也计入，"
             "可用 danlu bin empty 清空），或请管理员调高配额",
         ),

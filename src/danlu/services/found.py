@@ -54,7 +54,7 @@ class Found:
         return Clash(
             "ambiguous",
             Text(
-                f"You have no job {shown}; for another person's, name the owner: {listed}",
+                f"You have no job {shown}; for someone else's, add the owner: {listed}",
                 f"你没有任务 {shown}；如果是指别人的任务，请写明所有者：{listed}",
             ),
         )

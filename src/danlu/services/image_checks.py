@@ -61,7 +61,7 @@ class ImageChecks:
         if row.id in self._going:
             raise Clash(
                 "verifying",
-                Text(f"{row.name} is being verified already", f"{row.name} 正在验证中"),
+                Text(f"{row.name} is already being verified", f"{row.name} 正在验证中"),
             )
         job, tools = self._submission(row, gpus, queue)
 
@@ -255,7 +255,7 @@ async def _gpu(engine: Engine, task: TaskRef) -> Text:
 
 
 _TRIED: dict[str, Check] = {"ssh": _ssh, "lab": _tool("lab"), "code": _tool("code"), "gpu": _gpu}
-_NO_GPU = Text("no GPU was asked for", "没有申请 GPU")
+_NO_GPU = Text("no GPU was requested", "没有申请 GPU")
 _NO_TOOLS = Text("this engine has no tools", "此引擎没有工具")
 _DID_NOT_RUN = Text("its job did not run; see why it ended", "任务没有运行；请查看其结束原因")
 _INTERRUPTED = Text("the server was restarted meanwhile", "期间服务器重启")

@@ -262,7 +262,7 @@ class Catalogue:
         if row.owner != who.name and not who.admin:
             raise NotAllowed(
                 Text(
-                    f"{row.name} belongs to {row.owner}, who may change it, as may an admin",
+                    f"{row.name} belongs to {row.owner}; only they or an admin may change it",
                     f"{row.name} 属于 {row.owner}；只有其本人和管理员可以修改",
                 )
             )
@@ -393,5 +393,5 @@ def _admins_only() -> NotAllowed:
 def _is_there(name: str) -> Clash:
     return Clash(
         "image_exists",
-        Text(f"You have {name} in your list already", f"你的列表中已有 {name}"),
+        Text(f"{name} is already in your list", f"你的列表中已有 {name}"),
     )

@@ -161,7 +161,7 @@ def _unfoldable() -> Unfit:
     return Unfit(
         "fold",
         Text(
-            "lists arrays as one entry in the order -submitted only; leave out `sort`",
+            "works only in the order -submitted; leave out `sort`",
             "只能按 -submitted 的顺序把数组列为一项；请去掉 `sort`",
         ),
     )

@@ -83,7 +83,7 @@ class JobLogs:
         if part.raw and not rules.sees_secrets(who, row.owner):
             raise NotAllowed(
                 Text(
-                    f"Only {row.owner} may read the log of {row.ref} with its secrets",
+                    f"Only {row.owner} may read the log of {row.ref} with secrets unmasked",
                     f"只有 {row.owner} 可以查看 {row.ref} 未遮盖密钥的日志",
                 )
             )

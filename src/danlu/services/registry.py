@@ -287,7 +287,7 @@ class Registry:
         if not self.may_delete(who, repository):
             raise NotAllowed(
                 Text(
-                    f"Only its owner, or an admin, deletes from {repository}",
+                    f"Only its owner or an admin may delete images of {repository}",
                     f"只有所有者或管理员可以删除 {repository} 中的镜像",
                 )
             )
@@ -323,8 +323,8 @@ class Registry:
             raise Clash(
                 "no_registry",
                 Text(
-                    "This platform runs no image registry; the admin turns it on with [registry] "
-                    "in danlu.toml",
+                    "This platform has no image registry; the admin can turn it on with "
+                    "[registry] in danlu.toml",
                     "平台没有开启镜像仓库；管理员可在 danlu.toml 的 [registry] 中开启",
                 ),
             )

@@ -16,7 +16,7 @@ INTERRUPTED = Text(
     "保存期间服务器重启，未能保存；请重新保存",
 )
 UNEXPECTED = Text(
-    "An unexpected error, which the server's log describes; nothing was saved",
+    "An unexpected error (see the server's log); nothing was saved",
     "发生意外错误，详见服务器日志；未保存任何内容",
 )
 KEPT = Text(
@@ -36,9 +36,8 @@ def on_node(where: str) -> Text:
 def no_room(changed: int, room: int, what: Text) -> Text:
     size, left = format_size(changed), format_size(room)
     return Text(
-        f"There is no room for it: it has changed {size} of its image, and {what.en} has {left} "
-        "left for images. Remove what need not be kept, move data to a volume, or delete old "
-        "images",
+        f"Not enough space: its changes to the image take {size}, and {what.en} has {left} left "
+        "for images. Remove what you do not need, move data to a volume, or delete old images",
         f"空间不够：它相对镜像改动了 {size}，而{what.zh}只剩 {left} 可用于镜像。请删除不需要保留的"
         "内容、把数据移到存储卷，或删除旧镜像",
     )

@@ -254,7 +254,7 @@ class Saves:
             raise Clash(
                 "saving",
                 Text(
-                    f"{job.ref} is being saved already; see danlu image saves",
+                    f"{job.ref} is already being saved; see danlu image saves",
                     f"{job.ref} 正在保存中；用 danlu image saves 查看",
                 ),
             )

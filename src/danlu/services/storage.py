@@ -43,7 +43,7 @@ class StorageRequests:
             raise Clash(
                 "request_exists",
                 Text(
-                    f"You have asked for {name} before; wait for an admin, or withdraw it",
+                    f"You have already requested {name}; wait for an admin, or withdraw it",
                     f"你已申请过 {name}；请等待管理员处理，或先撤回",
                 ),
             )
@@ -106,7 +106,7 @@ class StorageRequests:
             raise Clash(
                 "decided",
                 Text(
-                    f"{row.decided_by} has decided about it before ({row.state})",
+                    f"{row.decided_by} has already decided ({row.state})",
                     f"{row.decided_by} 已处理过（{row.state}）",
                 ),
             )

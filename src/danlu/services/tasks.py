@@ -160,7 +160,12 @@ class Tasks:
                 lambda tx: note(tx, asks, act, ref, task=task, words=words)
             )
         except StoreError as trouble:
-            log.warning("%s went into %s, which the audit log lacks: %s", asks.name, ref, trouble)
+            log.warning(
+                "%s entered %s; this could not be written to the audit log: %s",
+                asks.name,
+                ref,
+                trouble,
+            )
 
     async def _enterable(self, asks: Asker, ref: str) -> JobRow:
         row = await self._found.one(asks.who, ref)

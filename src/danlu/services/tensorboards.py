@@ -181,8 +181,8 @@ def _not_absolute(folder: str) -> Text:
 def _not_there(folder: str) -> Text:
     shown = folder[:200]
     return Text(
-        f"{shown}: your tasks see no such folder, or may not read it. Folders are named as tasks "
-        "see them, e.g. /userhome/runs; danlu volume lists yours",
+        f"{shown}: not a folder that your tasks can read. Write the path as tasks see it, "
+        "e.g. /userhome/runs; danlu volume lists yours",
         f"{shown}：你的任务中没有这个目录，或无权读取。请写任务所见的路径，如 /userhome/runs；"
         "danlu volume 列出你的目录",
     )

@@ -27,7 +27,7 @@ async def put(visit: Visit) -> Response:
     await visit.check(visit.path)
     await _check_match(visit, before)
     if visit.header("content-range"):
-        raise Refused(400, "Parts of a file cannot be put")
+        raise Refused(400, "A file cannot be uploaded in parts")
     await write(visit, visit.path, _length(visit))
     return Response(status_code=201 if before is None else 204)
 
@@ -36,9 +36,9 @@ async def _check_match(visit: Visit, before: Values | None) -> None:
     wanted, unwanted = visit.header("if-match"), visit.header("if-none-match")
     etag = f'"{await visit.etag(visit.path)}"' if before is not None else None
     if wanted and (etag is None or (wanted != "*" and etag not in _tags(wanted))):
-        raise Refused(412, "It is not the version you have seen")
+        raise Refused(412, "It has changed since you read it")
     if unwanted and etag is not None and (unwanted == "*" or etag in _tags(unwanted)):
-        raise Refused(412, "It is there already")
+        raise Refused(412, "It already exists")
 
 
 def _tags(header: str) -> list[str]:
@@ -130,7 +130,7 @@ async def make_folder(visit: Visit) -> Response:
     if await visit.body():
         raise Refused(415, "A new folder has no content")
     if await visit.entry() is not None:
-        raise Refused(405, "It is there already")
+        raise Refused(405, "It already exists")
     await visit.need_parent(visit.path)
     await visit.check(visit.path)
     await visit.files.make_folder(visit.asks, visit.path, False)
@@ -151,11 +151,11 @@ async def _transfer(visit: Visit, kind: str) -> Response:
     if source is None:
         raise Refused(404, "There is no such file or folder")
     if target == visit.path:
-        raise Refused(403, "It is there already")
+        raise Refused(403, "It already exists")
     await visit.need_parent(target)
     before = await visit.entry(target)
     if before is not None and visit.header("overwrite").upper() == "F":
-        raise Refused(412, "There is something of that name")
+        raise Refused(412, "Something with this name already exists")
     await visit.check(target, *([visit.path] if kind == "move" else []), below=True)
     if kind == "copy" and source["kind"] == "folder" and visit.header("depth") == "0":
         if before is not None:

@@ -62,7 +62,7 @@ class Visit:
     async def need_parent(self, path: str) -> None:
         above = await self.entry(path.rpartition("/")[0] or "/")
         if above is None or "folder" not in (above["kind"], above["target_kind"]):
-            raise Refused(409, "The folder it should be in does not exist")
+            raise Refused(409, "Its parent folder does not exist")
 
     async def ended(self, operation: Operation) -> None:
         """Waits for it. Raises FileFault."""
@@ -127,7 +127,7 @@ class Visit:
 def path_in(path: str) -> str:
     """Below /dav, as tasks see it."""
     if path != BASE and not path.startswith(f"{BASE}/"):
-        raise Refused(403, f"Only what is below {BASE} can be named here")
+        raise Refused(403, f"Only paths below {BASE} can be used here")
     return path.removeprefix(BASE).rstrip("/") or "/"
 
 
