@@ -92,7 +92,7 @@ async def test_what_no_node_of_its_queue_could_hold_is_refused_with_the_number(
     assert "分到多个节点可以放下：count 2，gpus 3" in str(refused.value.problems[0].values())
     with pytest.raises(SpecError, match=r"has 4$"):
         await harness.submit(command="true", gpus=9)  # more than all of them together
-    with pytest.raises(SpecError, match="is not a queue here; there is: default, vision"):
+    with pytest.raises(SpecError, match="is not a queue here; available: default, vision"):
         await harness.submit(command="true", gpus=1, queue="speech")
     with pytest.raises(SpecError, match="may only use T4 here"):
         await harness.submit(command="true", gpus=1, kind="environment")

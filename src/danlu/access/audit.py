@@ -169,7 +169,7 @@ WORDS: dict[str, Text] = {
     ),
     "volume.measured": Text("{actor} measured the volume {thing}", "{actor} 测量了存储卷 {thing}"),
     "storage.asked": Text(
-        "{actor} asked for the storage {thing} ({address})",
+        "{actor} requested the storage {thing} ({address})",
         "{actor} 申请了存储 {thing}（{address}）",
     ),
     "storage.approved": Text(
@@ -186,7 +186,7 @@ WORDS: dict[str, Text] = {
         "The disk of {thing} is {percent} % full; most is taken by: {largest}",
         "{thing} 所在磁盘已用 {percent}%；占用最多的：{largest}",
     ),
-    "dav.login": Text("{actor} signed in by WebDAV", "{actor} 通过 WebDAV 登录"),
+    "dav.login": Text("{actor} signed in through WebDAV", "{actor} 通过 WebDAV 登录"),
     "folder_quota.set": Text(
         "{actor} set the disk quota of {thing} to {most}",
         "{actor} 把 {thing} 的磁盘配额设为 {most}",

@@ -140,7 +140,7 @@ class SshKeys:
 
         def op(tx: Tx) -> SshKeyRow:
             if ssh_keys.has(tx, asks.name, key.fingerprint):
-                raise Clash("key_known", Text("You have this key already", "你已添加过此密钥"))
+                raise Clash("key_known", Text("You already have this key", "你已添加过此密钥"))
             if len(ssh_keys.of(tx, asks.name)) >= MOST:
                 raise Crowded(MOST, Text("SSH keys", "SSH 密钥"))
             row = SshKeyRow(

@@ -78,7 +78,7 @@ class DiskWriters:
         try:
             await context.store.write(op)
         except StoreError as trouble:  # told at the next look
-            log.warning("cannot tell jobs that the disk is almost full: %s", trouble)
+            log.warning("cannot warn jobs that the disk is almost full: %s", trouble)
             return
         for job, _, _ in new:
             self._told.add(job.id)

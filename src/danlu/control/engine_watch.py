@@ -261,6 +261,6 @@ def _held(seen: Seen) -> tuple[Outside, ...]:
 
 def absent(attempt: AttemptRow) -> Seen:
     """Attempts the engine no longer knows."""
-    task = TaskSeen(0, Phase.ABSENT, detail="the engine knows nothing of it")
+    task = TaskSeen(0, Phase.ABSENT, detail="the engine does not know it")
     tasks = tuple(replace(task, task=i) for i in range(max(1, len(attempt.places))))
     return Seen(attempt.id, tasks, attempt.handle, attempt.installation)

@@ -50,7 +50,7 @@ class IdleWatch:
             except Deposed:
                 raise
             except Exception as trouble:
-                log.warning("cannot tell whether %s is used: %s", job.row.ref, trouble)
+                log.warning("cannot tell whether %s is in use: %s", job.row.ref, trouble)
 
     def used(self, job_id: str) -> None:
         """Somebody said so."""

@@ -47,8 +47,8 @@ async def findings(own: OwnImages | None, who: Principal, images: Iterable[str])
                 ("image",),
                 image,
                 Text(
-                    "is not in the registry for you: it is another's and not shared with you, or "
-                    "its name is not that of a repository (danlu registry list shows yours)",
+                    "is not available to you: it belongs to someone else and is not shared with "
+                    "you, or there is no such repository (danlu registry list shows yours)",
                     "你无权使用：它属于他人且没有共享给你，或者名称不是仓库中的镜像"
                     "（danlu registry list 列出你可用的）",
                 ),
@@ -91,8 +91,9 @@ def _not_there(image: str) -> Finding:
         ("image",),
         image,
         Text(
-            f"is not in the platform's registry, to which names that begin with {first}/ belong "
-            f"(danlu image list shows what is there). For Docker Hub's, write docker.io/{image}",
+            f"is not in the platform's registry, where names beginning with {first}/ are looked "
+            "up (danlu image list shows what is there). For the image on Docker Hub, write "
+            f"docker.io/{image}",
             f"不在平台的镜像仓库中，以 {first}/ 开头的名称都属于它（danlu image list 可查看）。"
             f"如需 Docker Hub 上的镜像，请写 docker.io/{image}",
         ),
@@ -113,4 +114,4 @@ def as_named_here(own: OwnImages | None, launch: Launch) -> Launch:
 
 
 def refusal(image: str) -> str:
-    return f"{image}: it is another's and no longer shared with you"
+    return f"{image}: it belongs to someone else and is no longer shared with you"

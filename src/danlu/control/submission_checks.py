@@ -135,7 +135,7 @@ class SubmissionChecks:
                 ("bundle",),
                 id[:12],
                 Text(
-                    "is no folder you brought along, or was last used more than "
+                    "is not a folder you brought along, or was last used more than "
                     f"{days} days ago; run it again with --carry",
                     f"不是你上传的目录，或已超过 {days} 天未使用；请用 --carry 重新提交",
                 ),
@@ -196,7 +196,7 @@ class SubmissionChecks:
             ]
         if spec.group is None or rules.submits_for(who, spec.group):
             return []
-        en = f"yours: {', '.join(sorted(who.groups))}" if who.groups else "you are in none"
+        en = f"yours: {', '.join(sorted(who.groups))}" if who.groups else "you are in no group"
         zh = f"你的组：{'、'.join(sorted(who.groups))}" if who.groups else "你不在任何组中"
         return [
             Finding(
@@ -215,7 +215,7 @@ class SubmissionChecks:
                 ("queue",),
                 spec.queue,
                 Text(
-                    f"is not a queue here; there is: {', '.join(known)}",
+                    f"is not a queue here; available: {', '.join(known)}",
                     f"不是这里的队列；现有：{'、'.join(known)}",
                 ),
             )
@@ -239,7 +239,7 @@ class SubmissionChecks:
             Finding(
                 ("nodes",),
                 name,
-                Text(f"is not a node here; there is: {listed}", f"不是这里的节点；现有：{listed}"),
+                Text(f"is not a node here; available: {listed}", f"不是这里的节点；现有：{listed}"),
             )
             for name in dict.fromkeys(named)
             if name not in known

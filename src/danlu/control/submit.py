@@ -279,7 +279,7 @@ class Submitter:
                         ("after", index),
                         dependency.job,
                         Text(
-                            "names no job; `danlu jobs` lists them",
+                            "is not a job; `danlu jobs` lists them",
                             "不是已有的任务；`danlu jobs` 可列出任务",
                         ),
                     )

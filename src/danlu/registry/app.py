@@ -233,7 +233,7 @@ def _basic(header: str) -> tuple[str, str]:
 
 def _not_allowed(who: Claims, repository: str, actions: Sequence[str]) -> Refusal:
     wanted = " and ".join(action for action in actions if not who.may(repository, action))
-    return Refusal(403, "DENIED", f"{who.name} may not {wanted} {repository}")
+    return Refusal(403, "DENIED", f"{who.name} is not allowed to {wanted} {repository}")
 
 
 _DRAIN_SECONDS = 2.0

@@ -162,7 +162,7 @@ class Hub:
                     arriving.got += len(piece)
                     arriving.tell()
             if found.hexdigest() != digest.partition(":")[2]:
-                raise Away(f"{upstream.name} sent something else than {digest}")
+                raise Away(f"{upstream.name} did not send {digest}")
             await store.add_cached(call.repository, digest, draft, arriving.got)
             arriving.done = True
         except Missing:
@@ -196,4 +196,4 @@ class Hub:
 
 
 def _away(away: Away) -> Refusal:
-    return Refusal(503, "UNAVAILABLE", f"{away}; only what was pulled before is here")
+    return Refusal(503, "UNAVAILABLE", f"{away}; only what was pulled before is available")

@@ -85,7 +85,7 @@ def _artifact(values: dict[str, Any], config: object) -> str:
     if not isinstance(kind, str):
         return ""
     if not kind.isascii():
-        raise _invalid("its artifactType is no media type")
+        raise _invalid("its artifactType is not a media type")
     return kind[:255]
 
 
@@ -96,4 +96,4 @@ def _annotations(value: object) -> dict[str, str]:
 
 
 def _invalid(why: str) -> Refusal:
-    return Refusal(400, "MANIFEST_INVALID", f"this is no manifest that can be kept: {why}")
+    return Refusal(400, "MANIFEST_INVALID", f"not a valid manifest: {why}")

@@ -137,7 +137,7 @@ class Process:
             except Gone:
                 await asyncio.sleep(0.1)
             except Rejected as no:
-                log.warning("the server does not take the news: %s", no.text.en)
+                log.warning("the server does not accept notifications: %s", no.text.en)
                 self._news.clear()
 
     def _own(self) -> dict[str, Handler]:
@@ -172,7 +172,7 @@ class Process:
                 raise Refusal(429, "TOOMANYREQUESTS", text) from None
             raise wrong_password(text) from None
         except TimeoutError:
-            message = "the server is away, which knows who you are; try again in a minute"
+            message = "the server, which checks who you are, does not answer; try again in a minute"
             raise Refusal(503, "UNAVAILABLE", message) from None
 
 

@@ -17,7 +17,7 @@ def over_quota(owner: Owner, quota: int) -> Refusal:
     size = format_size(quota)
     return denied(
         Text(
-            f"The images of {owner.kind} {owner.name} may have {size} together, and this push "
+            f"The images of {owner.kind} {owner.name} may take {size} in total, and this push "
             "exceeds that; delete some (danlu registry list, danlu registry delete) or ask an "
             "admin for more",
             f"{owner.name} 的镜像总共最多 {size}，本次推送会超出；请删除一些"
@@ -47,7 +47,7 @@ def too_many_uploads(most: int) -> Refusal:
     return Refusal(
         429,
         "TOOMANYREQUESTS",
-        f"{most} uploads of yours are going on; wait for some of them to end",
+        f"you have {most} uploads in progress; wait for some to finish",
     )
 
 

@@ -345,7 +345,7 @@ class Store:
         named = list(tags) if by_digest else [reference, *tags]
         for tag in named:
             if not is_tag(tag):
-                raise Refusal(400, "TAG_INVALID", f"{tag[:200]!r} is no tag")
+                raise Refusal(400, "TAG_INVALID", f"{tag[:200]!r} is not a valid tag")
         digest = f"{algorithm}:{hashlib.new(algorithm, body).hexdigest()}"
         if by_digest and digest != reference:
             raise bad_digest(reference)
@@ -358,7 +358,9 @@ class Store:
         missing = self.database.lacks(repository, document.parts)
         if missing is not None:
             raise Refusal(
-                404, "MANIFEST_BLOB_UNKNOWN", f"the manifest names {missing}, which is not here"
+                404,
+                "MANIFEST_BLOB_UNKNOWN",
+                f"the manifest names {missing}, which has not been pushed",
             )
         for part in document.parts:
             self.seen[part] = time.time()

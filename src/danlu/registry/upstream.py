@@ -112,9 +112,9 @@ class Upstream:
                 return answer
             answer.close()
             if answer.status in (403, 404):
-                raise Missing(f"{self.name} has no such image, or not for everybody: {name}")
+                raise Missing(f"{self.name} has no such image, or it is not public: {name}")
             raise Away(f"{self.name} answers {answer.status}")
-        raise Missing(f"{self.name} has no such image, or not for everybody: {name}")
+        raise Missing(f"{self.name} has no such image, or it is not public: {name}")
 
     def _sign_in(self, challenge: str, name: str) -> tuple[str, float]:
         own = self._basic()
@@ -163,7 +163,7 @@ def _request(method: str, url: str, headers: dict[str, str]) -> http.client.HTTP
         there = urljoin(url, str(answer.headers.get("location", "")))
         answer.close()
         if urlsplit(there).scheme not in ("http", "https"):
-            raise OSError("it redirects to what is no web address")
+            raise OSError("it redirects to something that is not a web address")
         if urlsplit(there).netloc != parts.netloc:
             headers = {k: v for k, v in headers.items() if k != "authorization"}
         url = there

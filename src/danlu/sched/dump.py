@@ -67,7 +67,7 @@ def load(values: object) -> tuple[Snapshot, Policy]:
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise Unreadable(str(error) or type(error).__name__) from None
     if not isinstance(snapshot, Snapshot) or not isinstance(policy, Policy):
-        raise Unreadable("it holds something else than a snapshot and a policy")
+        raise Unreadable("it does not hold a snapshot and a policy")
     return snapshot, policy
 
 
@@ -119,7 +119,7 @@ def _get(value: Any) -> Any:
         return {_get(key): _get(each) for key, each in value["items"]}
     cls = _CLASSES.get(str(kind))
     if cls is None:
-        raise ValueError(f"it holds a {kind!r}, which nobody knows")
+        raise ValueError(f"it holds an unknown {kind!r}")
     enums = _enums(cls)
     given = {name: _get(each) for name, each in value.items() if name != _KIND}
     return cls(**{name: enums[name](v) if name in enums else v for name, v in given.items()})

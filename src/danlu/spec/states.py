@@ -290,17 +290,20 @@ MEANINGS: dict[Reason, Meaning] = {
     ),
     Reason.TOOLS_MISSING: _failed(
         Text(
-            "The tools of an environment are not there: {detail}",
+            "The tools for environments are missing: {detail}",
             "没有环境所需的工具：{detail_zh}",
         ),
         Text(
-            "Tell the admin; `danlu tools status` says what there is",
+            "Tell the admin; `danlu tools status` shows what is installed",
             "请告知管理员；`danlu tools status` 可查看现有工具",
         ),
         Retry.NEVER,
     ),
     Reason.CONTAINER_ENDED: _failed(
-        Text("The container was ended from outside: {detail}", "容器被外部终止：{detail}"),
+        Text(
+            "The container was ended by something other than Danlu: {detail}",
+            "容器被外部终止：{detail}",
+        ),
         Text(
             "Find out who restarts the container runtime or removes containers",
             "请查明是谁重启了容器运行时或删除了容器",

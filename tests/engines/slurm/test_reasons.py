@@ -54,7 +54,8 @@ def test_details_of_a_reason_are_kept() -> None:
 
 
 def test_what_slurm_writes_as_a_sentence_is_recognised() -> None:
-    nodes = "(Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions)"  # noqa: E501
+    nodes = "(Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority "
+    "partitions)"
 
     assert meaning(nodes).turn is Turn.ADMIN
     assert meaning("launch_failed_requeued_held").turn is Turn.ADMIN
@@ -129,7 +130,7 @@ def test_nodes_that_work_say_nothing(state: str) -> None:
         ("IDLE+DRAIN", "drained by a Slurm admin: fan broke", "已被 Slurm 管理员停用：fan broke"),
         (
             "MIXED+DRAIN",
-            "being drained by a Slurm admin, its jobs go on: fan broke",
+            "being drained by a Slurm admin; its jobs continue: fan broke",
             "正被 Slurm 管理员停用，现有任务继续运行：fan broke",
         ),
         ("idle*", "not responding to Slurm: fan broke", "对 Slurm 无响应：fan broke"),

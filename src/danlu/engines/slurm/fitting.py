@@ -135,7 +135,7 @@ def _too_many(
         "count",
         count,
         Text(
-            f"- {_named(partition, '')} has room for {room} such tasks, even when it is empty",
+            f"- {_named(partition, '')} fits only {room} such tasks, even when empty",
             f"- {_named(partition, 'zh')}即使全部空闲，也只能放下 {room} 个这样的实例",
         ),
     )

@@ -24,7 +24,8 @@ _DRAINED = NodeWord(False, Text("drained by a Slurm admin", "已被 Slurm 管理
 _DRAINING = NodeWord(
     False,
     Text(
-        "being drained by a Slurm admin, its jobs go on", "正被 Slurm 管理员停用，现有任务继续运行"
+        "being drained by a Slurm admin; its jobs continue",
+        "正被 Slurm 管理员停用，现有任务继续运行",
     ),
 )
 _FAIL = NodeWord(False, Text("about to fail, says its Slurm admin", "Slurm 管理员标记为即将故障"))
@@ -44,7 +45,7 @@ _FUTURE = NodeWord(False, Text("announced for later (FUTURE)", "尚未投入使�
 _INVALID = NodeWord(
     False,
     Text(
-        "registered with less than slurm.conf says (INVALID_REG)",
+        "registered with less than slurm.conf specifies (INVALID_REG)",
         "注册的资源少于 slurm.conf 中的配置（INVALID_REG）",
     ),
 )

@@ -118,8 +118,9 @@ def _check(launch: Launch, context: Context) -> None:
     if uid is not None and not _is_account(uid):
         # Slurm takes such a job and never starts it.
         raise Refused(
-            f"Slurm knows no account for {launch.identity.user} (uid {uid}); the admin makes one "
-            "on all machines, and sets its uid with danlu user set NAME --uid N"
+            f"there is no account for {launch.identity.user} (uid {uid}) on the Slurm machines; "
+            "an admin has to create it on all of them, and set its uid with danlu user set NAME "
+            "--uid N"
         )
     if uid is not None and uid != os.geteuid() and os.geteuid() != 0:
         raise Refused(

@@ -71,7 +71,7 @@ async def knock(host: str, port: int, token: bytes) -> Streams:
             said, wanted = proof.answer_to(token, challenge)
             writer.write(said)
             if not proof.is_same(await reader.readexactly(proof.SIZE), wanted):
-                raise ConnectionError("somebody else answers at the task's port")
+                raise ConnectionError("something else answers at the task's port")
         except BaseException:
             writer.close()
             raise

@@ -24,7 +24,7 @@ DETAILS = {
 }
 
 ASK_LESS = Text(
-    "Ask for less, or ask the Slurm admin to raise the limit",
+    "Request less, or ask the Slurm admin to raise the limit",
     "减少请求的资源，或请 Slurm 管理员放宽限制",
 )
 ASK_ADMIN = Text("Ask the Slurm admin", "请联系 Slurm 管理员")
@@ -50,7 +50,10 @@ REASONS: dict[str, Entry] = {
         EMPTY,
     ),
     "Resources": (
-        Text("it is next, as soon as what it needs becomes free", "已排到最前，等待所需资源空出"),
+        Text(
+            "it is next, and starts as soon as the resources it needs are free",
+            "已排到最前，等待所需资源空出",
+        ),
         Turn.SLURM,
         EMPTY,
     ),
@@ -60,7 +63,7 @@ REASONS: dict[str, Entry] = {
         EMPTY,
     ),
     "DependencyNeverSatisfied": (
-        Text("a job it depends on ended otherwise than required", "它依赖的任务未按要求的方式结束"),
+        Text("a job it depends on did not end as required", "它依赖的任务未按要求的方式结束"),
         Turn.USER,
         Text("Stop it, and submit it without that dependency", "停止它，去掉该依赖后重新提交"),
     ),
@@ -85,7 +88,9 @@ REASONS: dict[str, Entry] = {
         ASK_ADMIN,
     ),
     "JobArrayTaskLimit": (
-        Text("as many tasks of its array run as it allows at once", "数组任务的同时运行数已达上限"),
+        Text(
+            "its array already runs as many tasks as it may at once", "数组任务的同时运行数已达上限"
+        ),
         Turn.SLURM,
         EMPTY,
     ),
@@ -171,14 +176,14 @@ REASONS: dict[str, Entry] = {
     ),
     "SchedDefer": (
         Text(
-            "Slurm starts nothing at once here; it looks at the queue later",
+            "Slurm does not start jobs immediately here; it looks at the queue later",
             "此处不会立即启动任务，Slurm 稍后统一调度",
         ),
         Turn.SLURM,
         EMPTY,
     ),
     "MaxPoweredUpNodes": (
-        Text("as many nodes are powered up as are allowed", "已开机节点数达到上限"),
+        Text("the limit of powered-up nodes is reached", "已开机节点数达到上限"),
         Turn.SLURM,
         EMPTY,
     ),
@@ -198,12 +203,12 @@ REASONS: dict[str, Entry] = {
         EMPTY,
     ),
     "BurstBufferResources": (
-        Text("the burst buffer has too little room", "burst buffer 空间不足"),
+        Text("the burst buffer has too little space", "burst buffer 空间不足"),
         Turn.SLURM,
         EMPTY,
     ),
     "BurstBufferStageIn": (
-        Text("its data are copied to the burst buffer", "正在将数据复制到 burst buffer"),
+        Text("its data are being copied to the burst buffer", "正在将数据复制到 burst buffer"),
         Turn.SLURM,
         EMPTY,
     ),
@@ -248,7 +253,7 @@ REASONS: dict[str, Entry] = {
         Text("Use another QOS, account or partition", "换用其他 QOS、账户或分区"),
     ),
     "QOSUsageThreshold": (
-        Text("its account used more than its QOS allows for now", "账户用量超过 QOS 的门限"),
+        Text("its account has used more than its QOS allows for now", "账户用量超过 QOS 的门限"),
         Turn.SLURM,
         EMPTY,
     ),

@@ -194,7 +194,7 @@ def _each(terms: Terms, config: SlurmConfig, cluster: Cluster) -> list[str]:
     if terms.nodes.only:
         exclude |= dict.fromkeys(node for node in all_ if node not in terms.nodes.only)
         if not set(terms.nodes.only) & set(all_):
-            raise Refused(f"none of these nodes is there: {', '.join(terms.nodes.only)}")
+            raise Refused(f"none of these nodes exists: {', '.join(terms.nodes.only)}")
     left = [node for node in all_ if node not in exclude and node not in terms.avoid]
     if left:  # rather a node it was lost on than none
         exclude |= dict.fromkeys(node for node in terms.avoid if node in all_)

@@ -192,7 +192,7 @@ async def _relay(
 async def _splice(request: Request, response: Response, client: Client, upstream: Upstream) -> None:
     """From here on it is a WebSocket, whose bytes are no longer HTTP."""
     if not (request.websocket and response.websocket):
-        raise BadMessage("an upgrade that nobody asked for", 502)
+        raise BadMessage("an upgrade that was not requested", 502)
     fields = [*_fields(response), (b"connection", b"Upgrade"), (b"upgrade", b"websocket")]
     client.spliced = True
     await client.send(written("HTTP/1.1 101 Switching Protocols", fields))

@@ -69,7 +69,7 @@ class Head:
     def one(self, name: bytes) -> bytes | None:
         found = self.all(name)
         if len(found) > 1:
-            raise BadMessage(f"{name.decode()} is there twice")
+            raise BadMessage(f"{name.decode()} appears twice")
         return found[0] if found else None
 
     def words(self, name: bytes) -> list[bytes]:

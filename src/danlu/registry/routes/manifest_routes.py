@@ -65,7 +65,7 @@ def check_reference(reference: str) -> None:
         if not is_digest(reference):
             raise bad_digest(reference)
     elif not is_tag(reference):
-        raise Refusal(400, "MANIFEST_INVALID", f"{reference[:200]!r} is no tag")
+        raise Refusal(400, "MANIFEST_INVALID", f"{reference[:200]!r} is not a valid tag")
 
 
 _MOST_TAGS = 100

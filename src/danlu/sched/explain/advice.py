@@ -135,7 +135,7 @@ _ENGINE = {
         "无法估计：引擎中排在它前面的任务没有时间上限",
     ),
     "engine_far": Text(
-        "No estimate: the engine's own date is more than a month away, which is no forecast",
+        "No estimate: the engine's own date is more than a month away, too far to rely on",
         "无法估计：引擎给出的时间在一个月之后，不足为凭",
     ),
     "engine_blocked": Text("No estimate: it does not start by itself", "无法估计：它不会自行开始"),

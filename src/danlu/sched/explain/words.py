@@ -356,7 +356,9 @@ def _engine(n: Numbers) -> Text:
             f"引擎 {engine} 已 {since} 未响应{tail.zh}",
         )
     if n["why"] == "next":
-        return Text(f"Goes to the queue of engine {engine} next", f"即将交给引擎 {engine} 的队列")
+        return Text(
+            f"Will be handed to the queue of engine {engine} next", f"即将交给引擎 {engine} 的队列"
+        )
     return Text(
         f"Waiting in the queue of engine {engine}{tail.en}",
         f"在引擎 {engine} 的队列中等待{tail.zh}",

@@ -117,7 +117,7 @@ class Sender:
         for piece in self._client.read_blob(repository, digest):
             found += piece
             if len(found) > _LARGEST_DOCUMENT:
-                raise ValueError("this is no configuration")
+                raise ValueError("this is not a configuration")
         return bytes(found)
 
     def _have(self, base: Base, repository: str) -> bool:
