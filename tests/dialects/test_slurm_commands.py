@@ -229,7 +229,7 @@ def test_nodes_may_be_named_and_left_out(shim_harness: ShimHarness) -> None:
     assert "--nodelist" in wrong.stderr
     native = shim_harness.danlu("run", "--set", 'nodes=["n9"]', "--", "true")
     assert native.returncode == 2
-    assert "'n9' is not a node here; there is: n1, n2" in native.stderr
+    assert "'n9' is not a node here; available: n1, n2" in native.stderr
 
 
 def test_json_is_json(shim_harness: ShimHarness) -> None:

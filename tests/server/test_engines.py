@@ -96,7 +96,7 @@ def test_the_old_table_is_the_engine_local_beside_others(tmp_path: Path) -> None
         (('ports = "30000-30999"', 'port = "1"'), "engines.attic.port"),
         (
             ("[queues.attic]", "[engine]\n[engines.local]\nkind='local'\n[queues.attic]"),
-            "[engine] is",
+            "[engine] already is",
         ),
         (("[queues.attic]", '[queues.attic]\nnodes = ["n1"]'), "queues.attic.nodes"),
     ],

@@ -121,7 +121,7 @@ async def _answers(config: ServerConfig, engine: EngineConfig) -> Finding:
                 f"engine {engine.name}",
                 "no",
                 Text(
-                    f"Does not answer ({why}): its queues wait, all others go on",
+                    f"Does not answer ({why}): its queues wait, all others continue",
                     f"未响应（{why}）：它的队列等待，其余照常",
                 ),
             )

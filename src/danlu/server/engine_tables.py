@@ -33,7 +33,7 @@ class EngineTables(Values):
                 "engines.local",
                 LOCAL,
                 Text(
-                    "[engine] is the engine local already; write one of the two",
+                    "[engine] already is the engine local; keep one of the two",
                     "[engine] 就是引擎 local；二者只写其一",
                 ),
             )
@@ -89,7 +89,7 @@ class EngineTables(Values):
                     f"nodes.{index}.engine",
                     engine,
                     Text(
-                        f"is not an engine here; there is: {listed}",
+                        f"is not an engine here; available: {listed}",
                         f"不是引擎；现有：{listed}",
                     ),
                 )

@@ -213,7 +213,7 @@ class Gateway:
 
         async def hello(ask: Values) -> Values:
             if ask["version"] != self._version:
-                log.info("another version's gateway serves those who are connected, and no others")
+                log.info("a gateway of another version keeps serving its connections; no new ones")
                 asking = asyncio.ensure_future(self._ask_to_drain(peer))
                 self._asking.add(asking)
                 asking.add_done_callback(self._asking.discard)

@@ -56,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
     if file.exists() and not (options.force or options.dry_run):
         return _fail(
             Text(
-                f"{file} exists already; --force replaces it and keeps the old one beside it",
+                f"{file} already exists; --force replaces it and keeps the old one beside it",
                 f"{file} 已存在；--force 会替换它，旧文件保留在旁边",
             )
         )
@@ -133,7 +133,7 @@ class Interview:
         if not gpus.detect():
             answers.pretended = self._ask(
                 Text(
-                    "No GPU found. Pretend some, to try the scheduler? For example 4:A100 (empty: "
+                    "No GPU found. Declare some to try the scheduler? For example 4:A100 (empty: "
                     "none)",
                     "没有找到显卡。要声明几张虚拟的卡来试用调度吗？例如 4:A100（留空：没有）",
                 ),

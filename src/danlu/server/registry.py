@@ -264,7 +264,7 @@ class RegistryProcess:
         running = asyncio.create_task(peer.run())
         try:
             if (await peer.ask("hello"))["version"] != self._version:
-                log.info("the registry of other settings leaves")
+                log.info("stopping the registry that runs with other settings")
                 await peer.ask("leave")
             else:
                 self._peer = peer

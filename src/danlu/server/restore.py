@@ -281,7 +281,7 @@ def _print_contents(head: dict[str, Any], totals: dict[str, Any]) -> None:
             say(
                 Text(
                     f"Left out when it was made: {counted(count, 'file')} of users that could not "
-                    f"be read or are no files: {some}",
+                    f"be read or are not regular files: {some}",
                     f"制作时未包含 {count} 个无法读取或不是普通文件的用户文件：{some}",
                 ),
             )

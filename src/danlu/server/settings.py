@@ -198,8 +198,8 @@ def _check_private(path: Path, config: ServerConfig) -> None:
     if secret and path.stat().st_mode & stat.S_IROTH:
         raise ConfigError(
             Text(
-                f"{path} holds a password ({secret[0]}) and every user of the machine may read it. "
-                f"Run: chmod 600 {path}",
+                f"{path} contains a password ({secret[0]}) and is readable by every user of the "
+                f"machine. Run: chmod 600 {path}",
                 f"{path} 中有密码（{secret[0]}），而本机所有用户都能读取。请执行：chmod 600 {path}",
             )
         )
@@ -377,7 +377,7 @@ class Reader(Values):
         raise self._wrong(
             key,
             name,
-            Text(f"is not an engine here; there is: {listed}", f"不是引擎；现有：{listed}"),
+            Text(f"is not an engine here; available: {listed}", f"不是引擎；现有：{listed}"),
         )
 
     def _nodes(self, values: Any) -> list[tuple[str, NodeConfig]]:

@@ -60,7 +60,7 @@ class SlurmTable(Values):
                 f"{key}.shared",
                 None,
                 Text(
-                    "name a folder that all nodes of Slurm see under the same path",
+                    "name a folder that all Slurm nodes see under the same path",
                     "请写一个 Slurm 所有节点都能以同一路径看到的目录",
                 ),
             )
@@ -82,9 +82,7 @@ class SlurmTable(Values):
         if "containers" in table:
             found["runtime"] = self._runtime(f"{key}.containers", table["containers"])
         if "container_program" in found and found.get("runtime", "auto") in ("auto", "off"):
-            which = Text(
-                "needs containers to say which runtime it is", "请用 containers 指明运行时"
-            )
+            which = Text("needs containers to name the runtime", "请用 containers 指明运行时")
             raise self._wrong(f"{key}.container_program", found["container_program"], which)
         if "options" in table:
             found["options"] = self._options(f"{key}.options", table["options"])

@@ -108,5 +108,5 @@ class StorageTables(Values):
                 ),
             )
         if any(sign in text for sign in " '\"\\\n"):
-            raise self._wrong(key, text, Text("has spaces or quotes in it", "含有空格或引号"))
+            raise self._wrong(key, text, Text("contains spaces or quotes", "含有空格或引号"))
         return text

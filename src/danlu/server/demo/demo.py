@@ -149,7 +149,7 @@ class Demo:
         command = "danlu jobs --all --context demo"
         yield Text(f"  command line: {command}", f"  命令行：{command}")
         yield Text(
-            "  Ctrl-C ends it and its jobs; the next start goes on, --reset begins anew",
+            "  Ctrl-C ends it and its jobs; the next start continues, --reset starts over",
             "  按 Ctrl-C 结束演示和其中的任务；再次启动会继续，加 --reset 则重新开始",
         )
 

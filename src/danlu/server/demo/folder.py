@@ -26,7 +26,7 @@ def demo_config(data: Path) -> ServerConfig:
     if data.exists() and not is_demo(data) and any(data.iterdir()):
         raise ConfigError(
             Text(
-                f"{data} is not the folder of a demo, so the demo leaves it alone; choose an "
+                f"{data} is not the folder of a demo, so the demo does not touch it; choose an "
                 "empty or new one with --data",
                 f"{data} 不是演示用的目录，演示不会动它；请用 --data 指定空目录或新目录",
             )

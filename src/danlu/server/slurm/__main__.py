@@ -63,7 +63,7 @@ def _init(lab: Lab, out: Path, options: argparse.Namespace) -> int:
         listed = ", ".join(there)
         return _fail(
             Text(
-                f"{out} has {listed} already; --force replaces them, --out names another folder",
+                f"{out} already has {listed}; --force replaces them, --out names another folder",
                 f"{out} 中已有 {listed}；--force 会替换，或用 --out 另选目录",
             )
         )

@@ -26,7 +26,7 @@ from danlu.spec.text import Text
 _AT_ONCE = 8
 _ANSWERS_WITHIN = 20.0
 _NOT_THROUGH_SLURM = Text(
-    "it takes no jobs, so Slurm cannot be used for it; --via ssh can",
+    "it accepts no jobs, so it cannot be checked through Slurm; use --via ssh",
     "它不接受任务，无法通过 Slurm 查询；可用 --via ssh",
 )
 _USUAL = ("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf")
@@ -176,7 +176,7 @@ def _state_findings(states: Mapping[str, tuple[str, str]]) -> Iterator[Finding]:
         word = node_word(state, reason)
         if not word.takes_jobs:
             hint = Text(
-                f"; when that is solved: scontrol update nodename={name} state=resume",
+                f"; once that is solved: scontrol update nodename={name} state=resume",
                 f"；解决后执行：scontrol update nodename={name} state=resume",
             )
             yield Finding(f"node {name}", "no", word.words + hint)

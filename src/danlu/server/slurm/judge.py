@@ -47,8 +47,8 @@ def versions(here: str, there: Mapping[str, Facts]) -> Iterator[Finding]:
             "version",
             "partly",
             Text(
-                f"{some(older)}: slurmd is older than the controller ({here}), by at most two "
-                "releases that works",
+                f"{some(older)}: slurmd is older than the controller ({here}); up to two releases "
+                "apart, this works",
                 f"{some(older)}：slurmd 比控制节点（{here}）旧，相差不超过两个版本时可用",
             ),
         )
@@ -104,7 +104,7 @@ def answers(there: Mapping[str, Facts]) -> Iterator[Finding]:
             yield Finding(
                 name,
                 "no",
-                Text("could not be asked: ", "无法查询：") + facts.problem,
+                Text("no answer from: ", "无法查询：") + facts.problem,
             )
 
 
@@ -142,7 +142,7 @@ def accounts(here: Facts, there: Mapping[str, Facts]) -> Iterator[Finding]:
             "accounts",
             "no",
             Text(
-                f"another uid or gid than here: {some(wrong)}. Files and jobs would belong to "
+                f"uid or gid differs from here: {some(wrong)}. Files and jobs would belong to "
                 "somebody else there",
                 f"uid 或 gid 与本机不同：{some(wrong)}。文件和任务会归属到别人名下",
             ),
@@ -251,14 +251,14 @@ def devices(wanted: Mapping[str, Sequence[str]], there: Mapping[str, Facts]) -> 
             f"gpus {name}",
             "no",
             Text(
-                f"not there: {some(paths)}. Is the driver loaded (nvidia-smi)? Or gres.conf says "
-                "more GPUs than there are",
+                f"missing: {some(paths)}. Is the driver loaded (nvidia-smi)? Or does gres.conf "
+                "list more GPUs than there are?",
                 f"不存在：{some(paths)}。驱动是否加载（nvidia-smi）？或 gres.conf 写多了",
             ),
         )
     if wanted and not bad and lost:
         count = sum(len(paths) for name, paths in wanted.items() if name in there)
-        yield Finding("gpus", "yes", Text(f"{count}, all there", f"{count} 张，均存在"))
+        yield Finding("gpus", "yes", Text(f"{count}, all present", f"{count} 张，均存在"))
 
 
 def shared(folder: str, secret: str, there: Mapping[str, Facts]) -> Iterator[Finding]:
@@ -274,7 +274,11 @@ def shared(folder: str, secret: str, there: Mapping[str, Facts]) -> Iterator[Fin
             ),
         )
     elif there:
-        yield Finding("shared folder", "yes", Text(f"{folder}: all see it", f"{folder}：各处可见"))
+        yield Finding(
+            "shared folder",
+            "yes",
+            Text(f"{folder}: visible on all machines", f"{folder}：各处可见"),
+        )
 
 
 def programs(there: Mapping[str, Facts]) -> Iterator[Finding]:

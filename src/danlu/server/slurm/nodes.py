@@ -111,7 +111,7 @@ class LabFile(Values):
         for number, table in enumerate(tables):
             node = self._node(f"nodes.{number}", table)
             if node.name in found:
-                twice = Text("there is a node of this name already", "已有同名节点")
+                twice = Text("a node with this name already exists", "已有同名节点")
                 raise self._wrong(f"nodes.{number}.name", node.name, twice)
             self._check_address(f"nodes.{number}.address", node, found.values())
             found[node.name] = node
@@ -122,7 +122,7 @@ class LabFile(Values):
             same = node.address and node.address.casefold() == other.address.casefold()
             if same or node.address == other.name or (other.address or None) == node.name:
                 twice = Text(
-                    f"is where {other.name} is reached already; every machine has its own",
+                    f"is already the address of {other.name}; every machine needs its own",
                     f"已是 {other.name} 的地址；每台机器要有自己的地址",
                 )
                 raise self._wrong(key, node.address or node.name, twice)
@@ -131,7 +131,8 @@ class LabFile(Values):
         found = int(self._parsed(key, value, parse_size))
         if found < _LEAST_MEMORY:
             unit = Text(
-                f"that is {format_size(found)} only; write what the machine has with its unit, "
+                f"that is only {format_size(found)}; write the memory of the machine with its "
+                "unit, "
                 'e.g. "128G"',
                 f'这只有 {format_size(found)}；请带单位写出机器的内存，如 "128G"',
             )
@@ -147,7 +148,7 @@ class LabFile(Values):
         devices = self._matching(f"{key}.devices", devices, _DEVICES) if gpus else ""
         if gpus and _count(devices) != gpus:
             many = Text(
-                f"these are {_count(devices)} files, but gpus says {gpus}",
+                f"these are {_count(devices)} files, but gpus is {gpus}",
                 f"共 {_count(devices)} 个文件，而 gpus 写的是 {gpus}",
             )
             raise self._wrong(f"{key}.devices", devices, many)
@@ -190,7 +191,7 @@ class LabFile(Values):
         for number, table in enumerate(tables):
             one = self._partition(f"partitions.{number}", table, names)
             if one.name in found:
-                twice = Text("there is a partition of this name already", "已有同名分区")
+                twice = Text("a partition with this name already exists", "已有同名分区")
                 raise self._wrong(f"partitions.{number}.name", one.name, twice)
             found[one.name] = one
         if not any(one.default for one in found.values()):

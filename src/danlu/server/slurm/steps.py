@@ -65,7 +65,7 @@ Slurm {lab.cluster}: {len(all_machines)} machines ({machines}), controller {lab.
 6. On every node ({nodes}), as root:
      install -d /var/lib/slurm/slurmd /var/log/slurm
      systemctl enable --now slurmd
-7. Look whether all is well:
+7. Check that everything works:
      danlu slurm check nodes.toml
      sinfo -N
 """,

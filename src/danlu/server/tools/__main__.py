@@ -58,7 +58,7 @@ def _data(options: argparse.Namespace) -> Path:
 def _build(folder: ToolsFolder, options: argparse.Namespace) -> int:
     place = folder.path / f"tree-{locks.tree_hash()}"
     if read_mark(place) is not None and not options.force:
-        print(say(Text(f"{place} is there already; --force builds it again",
+        print(say(Text(f"{place} already exists; --force builds it again",
                        f"{place} 已存在；--force 可重新构建")))  # fmt: skip
         return 0
     begun = time.monotonic()
@@ -104,8 +104,8 @@ def _status(folder: ToolsFolder, as_json: bool) -> int:
         print(f"{path}  {_words(path, mark, folder)}")
     if folder.tree() is None:
         print(say(Text(
-            "No tools tree: environments cannot have an image, nor VS Code. "
-            "`danlu tools build` or `danlu tools install FILE` gets it",
+            "No tools tree: environments can use neither images nor VS Code. Get it with `danlu "
+            "tools build` or `danlu tools install FILE`",
             "没有工具目录：环境不能使用镜像，也没有 VS Code。"
             "可用 `danlu tools build` 构建，或 `danlu tools install 文件` 安装",
         )))  # fmt: skip

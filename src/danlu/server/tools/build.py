@@ -44,15 +44,19 @@ def build(folder: ToolsFolder, tell: Tell, with_editor: bool = True) -> Path:
 
 
 def _build(work: Path, steps: Steps, with_editor: bool) -> Path:
-    steps.step(Text("Getting the programs that build it", "正在获取构建程序"))
+    steps.step(Text("Getting the build programs", "正在获取构建程序"))
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--no-deps")
     hashed = ("--only-binary", ":all:", "--require-hashes", "-r")
     builders, node = work / "builders", work / "node"
     steps.run(*pip, "--target", builders, *hashed, locks.path_of(locks.BUILDERS))
     steps.run(*pip, "--target", node, *hashed, locks.path_of(locks.NODE))
-    steps.step(Text("Making the stage, and VS Code in it", "正在准备基础系统并构建 VS Code"))
+    steps.step(
+        Text(
+            "Preparing the base system and building VS Code in it", "正在准备基础系统并构建 VS Code"
+        )
+    )
     stage = make_stage(steps, work, node, with_editor)
-    steps.step(Text("Taking programs from the stage", "正在取出程序"))
+    steps.step(Text("Copying programs from the base system", "正在取出程序"))
     tree = work / "tree"
     version = Flat(stage, tree).copy()
     if tuple(map(int, version.split("."))) < _OLDEST:

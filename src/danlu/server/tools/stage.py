@@ -163,8 +163,8 @@ def _said(*words: str) -> list[str]:
     except (OSError, subprocess.CalledProcessError) as error:
         raise NoTools(
             Text(
-                f"{words[0]} does not work here, so there are no packages to take programs from: "
-                f"{error}. Bring a tree built elsewhere: danlu tools install FILE",
+                f"{words[0]} does not work here, so there is no source for its programs: {error}. "
+                "Bring a tree built elsewhere: danlu tools install FILE",
                 f"这里不能使用 {words[0]}，没有可取用的软件包：{error}。"
                 "请使用别处构建的文件：danlu tools install 文件",
             )
