@@ -118,7 +118,7 @@ def test_what_cannot_be_brought_along_is_said(
     (project / "out").symlink_to("/etc/passwd")
     done = server.cli("run", "--quiet", "--carry", "--", "true", cwd=project)
     assert done.returncode == 0
-    assert b"left out" in done.stderr
+    assert b"not uploaded" in done.stderr
     assert b"out" in done.stderr
     os.truncate(os.open(project / "weights.bin", os.O_CREAT | os.O_WRONLY), 6 << 30)  # sparse
     done = server.cli("run", "--carry", "--", "true", cwd=project)
@@ -141,7 +141,7 @@ def test_an_id_made_up_or_another_persons_is_refused(server: DanluServer, projec
     assert stolen.returncode == 2
     assert stolen.stdout == b""
     assert other.cli("bundle", "remove", id).returncode == 2
-    assert b"no folder you brought along" in stolen.stderr
+    assert b"not a folder you brought along" in stolen.stderr
 
 
 def test_folders_are_listed_and_removed(server: DanluServer, project: Path) -> None:

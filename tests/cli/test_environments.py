@@ -142,7 +142,7 @@ def test_its_tools_are_opened_by_its_name(tmp_path_factory: pytest.TempPathFacto
         assert page == f"{site.url}/environments/admin~box?terminal=1"
         made = json.loads(said(site, "open", "box", "code", "--json"))
         assert made["path"].startswith("/.danlu/enter?ticket=")
-        assert "no such way in" in said(site, "open", "box", "vim", code=2)
+        assert "vim: cannot be opened" in said(site, "open", "box", "vim", code=2)
     finally:
         site.cleanup()
 

@@ -24,7 +24,8 @@ HELP: dict[str, tuple[str, str]] = {
         "Contains a consistent copy of the database, the logs, the settings and the keys; with "
         "--homes also the users' home folders. The file contains everyone's secrets: keep it "
         "safe.\n"
-        "By default the server is asked, which needs an admin. With --data or --config the data "
+        "By default the server creates it, which requires an admin. With --data or --config the "
+        "data "
         "folder is read directly, whether or not a server is running:\n"
         "  danlu backup --data /var/lib/danlu danlu.backup",
         "包括某一时刻的数据库、日志、设置和密钥；使用 --homes 时还包括用户目录。"
@@ -34,8 +35,8 @@ HELP: dict[str, tuple[str, str]] = {
     ),
     "cmd.restore": ("Restore a backup on this machine", "在本机恢复备份"),
     "about.restore": (
-        "The server must not be running. A data folder or database that is not empty is left "
-        "alone unless --force is given; then its content is moved aside. SQLite backups can be "
+        "The server must not be running. A data folder or database that is not empty is not "
+        "touched unless --force is given; then its content is moved aside. SQLite backups can be "
         "restored into PostgreSQL and vice versa, as the configuration says. Jobs that were "
         "running when the backup was made and are not running here are retried by their own "
         "rules.\n"
@@ -233,8 +234,10 @@ HELP: dict[str, tuple[str, str]] = {
     "cmd.release": ("Let held jobs start", "放行被挂起的任务"),
     "cmd.edit": ("Change waiting jobs; they keep their turn", "修改等待中的任务，保留其排队次序"),
     "about.edit": (
-        "Fewer or more GPUs change CPUs and memory in proportion, unless these are given too.\n"
-        "The word none removes a limit. An array changes as a whole, an element alone:\n"
+        "Changing the number of GPUs changes CPUs and memory in proportion, unless these are "
+        "given too.\n"
+        "The word none removes a limit. The name of an array changes all its elements, that of an "
+        "element only this one:\n"
         "  danlu edit mnist-3 --gpus 2\n"
         "  danlu edit sweep-1.7 --time none --set nodes=null",
         "改变卡数时，CPU 和内存按比例变化，除非另外指定。none 表示去掉限制。\n"

@@ -26,7 +26,7 @@ DATA: dict[str, tuple[str, str]] = {
         "  danlu dataset accept coco\n"
         "  danlu dataset stage imagenet\n"
         "stage copies it to the fast volume (--tier fast) of every node, or of --node; jobs that "
-        "ask for it are placed there first. Copies that were not used for longest make room for "
+        "ask for it are placed there if possible. The least recently used copies make room for "
         "others.",
         "任务在 /gdata/名称 处只读地读取数据集。数据集是存储卷中的一个目录，可以使用该存储卷的人"
         "都能读取。任何人都可以提议，由管理员接受。\n"
@@ -45,7 +45,7 @@ DATA: dict[str, tuple[str, str]] = {
         "存储卷中的目录（默认与名称相同）",
     ),
     "opt.title": ("a title", "标题"),
-    "opt.licence": ("under which terms it may be used", "使用许可"),
+    "opt.licence": ("terms under which it may be used", "使用许可"),
     "opt.how": ("how to read it", "如何读取"),
     "opt.keeper": ("who keeps it (default: you)", "维护者（默认是你）"),
     "opt.dataset.everywhere": ("seen by every task (default)", "每个任务都能看到（默认）"),
@@ -54,7 +54,7 @@ DATA: dict[str, tuple[str, str]] = {
     "opt.dataset.reason": ("why it is rejected; its proposer sees it", "拒绝的原因，提议者可见"),
     "opt.dataset.wait": ("wait until it is counted or copied", "等待统计或复制完成"),
     "opt.volume.kind": (
-        "of storage one asks for: nfs (default), s3, webdav, other",
+        "kind of the requested storage: nfs (default), s3, webdav, other",
         "所申请存储的类型：nfs（默认）、s3、webdav、other",
     ),
     "opt.volume.reason": ("why a request is rejected", "拒绝申请的原因"),
@@ -63,9 +63,11 @@ DATA: dict[str, tuple[str, str]] = {
         "查看磁盘用量和占用者；清理磁盘",
     ),
     "about.disk": (
-        "Members see what their own folders take, as counted once a day. Admins see every disk the "
-        "platform uses: the data folder, container images, volumes. clean removes images that no "
-        "job has used for long, and old logs, by the rules of [disks] in danlu.toml; never homes, "
+        "Members see how much their own folders hold, measured once a day. Admins see every disk "
+        "the "
+        "platform uses: the data folder, container images, volumes. clean removes old logs and "
+        "images that no job has used for a long time, by the rules of [disks] in danlu.toml; "
+        "never homes, "
         "volumes, or what a job that has not ended needs.\n"
         "  danlu disk\n"
         "  danlu disk clean --dry-run\n"
@@ -77,8 +79,14 @@ DATA: dict[str, tuple[str, str]] = {
         "  danlu disk clean --dry-run\n"
         "  danlu disk clean --rule images",
     ),
-    "opt.disk.all": ("everybody who uses room, not only the largest", "列出所有占用者，不只最大的"),
-    "opt.disk.dry-run": ("remove nothing; list what would go", "不删除；只列出将删除的内容"),
+    "opt.disk.all": (
+        "everybody who uses space, not only the largest",
+        "列出所有占用者，不只最大的",
+    ),
+    "opt.disk.dry-run": (
+        "list what would be removed, without removing it",
+        "不删除；只列出将删除的内容",
+    ),
     "opt.rule": (
         "only this: bundles, images or logs (repeatable)",
         "只清理此项：bundles、images 或 logs；可重复",
@@ -89,7 +97,8 @@ DATA: dict[str, tuple[str, str]] = {
     ),
     "about.bundle": (
         "danlu run --carry uploads a folder as it is now, without what .gitignore and "
-        ".danluignore name; the job starts in a copy of it, /userhome/carried/JOB. danlu rerun and "
+        ".danluignore exclude; the job starts in a copy of it, /userhome/carried/JOB. danlu rerun "
+        "and "
         "clone use the same folder again. It is kept for 90 days after its last use, unless the "
         "admin set another time.\n"
         "  danlu run --carry -- python train.py\n"

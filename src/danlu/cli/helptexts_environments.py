@@ -8,7 +8,7 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
     "about.env": (
         "An environment is kept under a name: letters, digits and '_', at most 27. Each start "
         "queues a job with the same image, resources and home folder; danlu ssh, exec, logs and "
-        "why take the name of the environment, too. GPUs are given only where asked for.\n"
+        "why take the name of the environment, too. It has GPUs only if you ask for them.\n"
         "  danlu env create dev --image pytorch:2.4 -g 1 --time 8h\n"
         "  danlu env open dev code\n"
         "  danlu ssh dev\n"
@@ -19,12 +19,12 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
         "  danlu env start dev\n"
         "open prints the address of JupyterLab (lab), VS Code (code), TensorBoard or a terminal, "
         "and opens it in the browser. change takes effect at the next start; a running "
-        "environment is stopped and started again for it, after asking. none resets an option to "
+        "environment has to be restarted for it, after you confirm. none resets an option to "
         "its default. extend without a time gives the usual time again, from now on, and prints "
         "when it ends. With an idle "
-        "limit, an environment that nobody uses is stopped after a warning. save makes an image "
-        "of what was changed in its container, from which it starts the next time; with --stop "
-        "its command is ended first. Those it is shared with may enter it as you do, but not "
+        "limit, an environment that nobody uses is stopped after a warning. save turns the "
+        "changes in its container into an image, from which it starts the next time; with --stop "
+        "its command is ended first. People you share it with may enter it as you do, but not "
         "stop, change or delete it; unshare cuts them off at once. Another person's environment "
         "is OWNER/NAME.",
         "环境以名称保存：字母、数字和下划线，最多 27 个字符。每次启动都提交一个任务，"
@@ -46,7 +46,7 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
         "下次从它启动；--stop 先结束其中的命令。共享给的人可以像你一样进入，但不能停止、"
         "修改或删除；unshare 立即切断。别人的环境写作 所有者/名称。",
     ),
-    "opt.env.all": ("of everybody whose environments you may see", "列出你可以看到的所有人的环境"),
+    "opt.env.all": ("of everybody, as far as you may see them", "列出你可以看到的所有人的环境"),
     "opt.env.dry-run": (
         "create nothing; show when it would start, and why not now",
         "不创建；说明何时能启动、为何不能马上启动",

@@ -16,14 +16,17 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "opt.ls.all": ("also names that begin with a dot", "也列出以点开头的名称"),
     "opt.ls.long": ("with mode, owner, size and time", "显示权限、所有者、大小和时间"),
-    "opt.ls.sort": ("by name, size, modified or kind; with - in reverse", "排序方式；加 - 则倒序"),
+    "opt.ls.sort": (
+        "sort by name, size, modified or kind; prefix - to reverse",
+        "排序方式；加 - 则倒序",
+    ),
     "opt.ls.volumes": ("the volumes, with free space", "列出存储卷及剩余空间"),
     "opt.ls.limit": ("at most this many", "最多列出多少个"),
     "cmd.cp": ("Copy files to, from and on the server", "与服务器互相复制文件"),
     "about.cp": (
         "Paths on the server begin with ':'. An interrupted copy is continued by repeating the "
-        "command, and a connection that breaks is continued by itself; what is there already, with "
-        "the same size and time, is not sent again.\n"
+        "command, and a connection that breaks is continued by itself; files that are already "
+        "there with the same size and time are not sent again.\n"
         "  danlu cp model.pt :models/\n"
         "  danlu cp -r project :\n"
         "  danlu cp -r :results results\n"
@@ -46,16 +49,19 @@ FILES: dict[str, tuple[str, str]] = {
         "danlu bin 列出最近 30 天删除的内容，可以恢复。",
     ),
     "opt.rm.recursive": ("folders with everything in them", "删除目录及其中全部内容"),
-    "opt.rm.forever": ("for good, without the bin", "彻底删除，不进回收站"),
+    "opt.rm.forever": ("delete for good, without the bin", "彻底删除，不进回收站"),
     "opt.rm.quiet": ("no progress", "不显示进度"),
     "cmd.mkdir": ("Make folders on the server", "在服务器上新建目录"),
-    "opt.mkdir.parents": ("also those above it; it may exist", "同时建立上级目录；已存在也可以"),
+    "opt.mkdir.parents": (
+        "make missing parent folders, too; existing folders are fine",
+        "同时建立上级目录；已存在也可以",
+    ),
     "cmd.du": ("Show what takes up space in a folder", "查看目录占用的空间"),
     "opt.du.fresh": ("measure again", "重新统计"),
     "opt.du.limit": ("at most this many", "最多列出多少个"),
     "cmd.find": ("Search for files by name", "按名称搜索文件"),
     "about.find": (
-        "A part of the name in any case, or a pattern:\n  danlu find data '*.ckpt'",
+        "Part of the name, ignoring case, or a pattern:\n  danlu find data '*.ckpt'",
         "名称的一部分（不分大小写），或通配符：\n  danlu find data '*.ckpt'",
     ),
     "opt.find.kind": ("only file, folder, link or other", "只找 file、folder、link 或 other"),
@@ -72,7 +78,7 @@ FILES: dict[str, tuple[str, str]] = {
         "  danlu bin empty",
     ),
     "opt.bin.keep-both": (
-        "where the name is taken, restore under another one",
+        "if the name is taken, restore under another one",
         "名称已被占用时，以另一名称恢复",
     ),
     "opt.bin.overwrite": ("replace what is there now", "覆盖现有的同名文件"),

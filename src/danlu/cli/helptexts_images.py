@@ -17,8 +17,8 @@ IMAGES: dict[str, tuple[str, str]] = {
         "  danlu image build torch:4 --base debian:12 --apt git --pip numpy\n"
         "  danlu image saves\n"
         "share takes user names, group:NAME or everybody, and means all tags of the image. pull "
-        "without nodes means all; a node that cannot pull is listed with its cause. saves lists "
-        "containers saved as images, and cancel ends one that is going on.",
+        "without nodes means all; a node that cannot pull is listed with the reason. saves lists "
+        "containers saved as images, and cancel stops one in progress.",
         "不带选项时，list 列出你可以使用的所有镜像：公共的、自己的、所在组的，以及别人共享的。\n"
         "  danlu image add pytorch/pytorch:2.4.0 --note 'CUDA 12.4'\n"
         "  danlu image show alice/torch:3\n"
@@ -34,9 +34,11 @@ IMAGES: dict[str, tuple[str, str]] = {
     ),
     "cmd.save": ("Save a running container as an image", "把运行中的容器保存为镜像"),
     "about.save": (
-        "What the job has changed in its container becomes a layer on top of its image. Volumes, "
-        "such as your home, are not part of it. It is refused beforehand if there is no room; "
-        "--dry-run says how large it is. The job goes on, unless --stop ends its command first.\n"
+        "The changes the job has made in its container become a layer on top of its image. "
+        "Volumes, "
+        "such as your home, are not part of it. It is refused beforehand if there is not enough "
+        "space; --dry-run shows the size. The job continues, unless --stop ends its command "
+        "first.\n"
         "  danlu save train-3 torch:3\n"
         "  danlu env save dev torch:3 --stop\n"
         "IMAGE is NAME:TAG, under your own name, or share/GROUP/NAME:TAG.",
@@ -47,7 +49,7 @@ IMAGES: dict[str, tuple[str, str]] = {
         "镜像写作 名称:标签（在你自己的名下），或 share/组/名称:标签。",
     ),
     "opt.stop": ("end its command first, and leave it stopped", "先结束它的命令，并保持停止"),
-    "opt.save.dry-run": ("only say how large it would be", "只说明大小，不保存"),
+    "opt.save.dry-run": ("only show how large it would be", "只说明大小，不保存"),
     "opt.save.detach": ("do not wait until it is saved", "不等待保存完成"),
     "opt.save.note": ("a description of the image", "镜像的说明"),
     "opt.image.detach": ("do not wait until it is done", "不等待完成"),
@@ -56,10 +58,10 @@ IMAGES: dict[str, tuple[str, str]] = {
         "列出全部；用于 saves 时指所有人的",
     ),
     "opt.image.note": (
-        "a description; with propose, accept and reject: a few words to the other side",
+        "a description; with propose, accept and reject: a message to the other side",
         "说明；用于 propose、accept、reject 时是给对方的话",
     ),
-    "opt.image.gpus": ("with verify: 1 tries a GPU, too", "用于 verify：1 表示也验证 GPU"),
+    "opt.image.gpus": ("with verify: 1 also tests a GPU", "用于 verify：1 表示也验证 GPU"),
     "opt.base": ("with build: the image to start from", "用于 build：基础镜像"),
     "opt.apt": ("with build: a Debian package", "用于 build：Debian 软件包"),
     "opt.pip": ("with build: a Python package", "用于 build：Python 软件包"),

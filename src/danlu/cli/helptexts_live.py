@@ -7,7 +7,7 @@ LIVE: dict[str, tuple[str, str]] = {
     ),
     "about.attach": (
         "A job started with danlu run on a terminal (or danlu run -d --tty) keeps its terminal "
-        "when you leave it with ~. after Enter. Without a job, the last one is meant.\n"
+        "when you leave it with ~. after Enter. Without a job, your last one is used.\n"
         "  danlu run --tty -n work -- bash\n"
         "  danlu attach work-1",
         "在终端上用 danlu run 启动的任务（或 danlu run -d --tty），按回车后输入 ~. 离开，"
@@ -21,7 +21,7 @@ LIVE: dict[str, tuple[str, str]] = {
     ),
     "about.shell": (
         "Without a job, a new one is queued with the resources asked for, and ends with the shell. "
-        "~. after Enter leaves it running; danlu attach comes back.\n"
+        "Enter ~. leaves it running; danlu attach returns to it.\n"
         "  danlu shell -g 1\n"
         "  danlu shell mnist-3",
         "不写任务时按所要的资源提交一个新任务，退出 shell 即结束。按回车后输入 ~. 可离开而不结束，"
@@ -35,7 +35,7 @@ LIVE: dict[str, tuple[str, str]] = {
     ),
     "about.ssh": (
         "Starts the system's ssh with address, port and user; options and the command after the "
-        "job are passed on. Without a job, the last one is meant.\n"
+        "job are passed on. Without a job, your last one is used.\n"
         "  danlu ssh mnist-3\n"
         "  danlu ssh mnist-3.1 -L 8888:localhost:8888\n"
         "  danlu ssh mnist-3 -- nvidia-smi",
@@ -103,7 +103,8 @@ LIVE: dict[str, tuple[str, str]] = {
         "查看本机、询问几个问题并写出 danlu.toml",
     ),
     "about.init": (
-        "Without a terminal, or with --yes, the proposals are taken. The file is written where "
+        "Without a terminal, or with --yes, the suggested values are used. The file is written "
+        "where "
         "danlu up looks for it, or to --config FILE, and only if danlu up can read it.",
         "没有终端或使用 --yes 时采用建议的值。文件写到 danlu up 查找的位置，或 --config "
         "指定的文件；只有 danlu up 能读取时才会写入。",
@@ -114,7 +115,7 @@ LIVE: dict[str, tuple[str, str]] = {
         "replace an existing file; it is kept as danlu.toml.old",
         "替换已有的文件；旧文件保留为 danlu.toml.old",
     ),
-    "opt.init.yes": ("do not ask: take the proposals", "不询问：采用建议的值"),
+    "opt.init.yes": ("do not ask: use the suggested values", "不询问：采用建议的值"),
     "opt.install-service": (
         "install and start a systemd service instead: for the machine as root, else for you",
         "改为安装并启动 systemd 服务：root 时为整机安装，否则为当前用户安装",
@@ -130,10 +131,10 @@ LIVE: dict[str, tuple[str, str]] = {
         "构建或安装环境所用的工具（管理员，在服务器上）",
     ),
     "about.tools": (
-        "The tools tree has JupyterLab, VS Code, TensorBoard, git, a shell and others, and works "
-        "in every image. build makes it from the package registries of this machine, in about a "
-        "quarter of an hour; it needs mmdebstrap, and root or user namespaces. On a machine "
-        "without registries, bring it in a file:\n"
+        "The tools tree has JupyterLab, VS Code, TensorBoard, git, a shell and more, and works in "
+        "every image. build makes it from the package registries of this machine, in about a "
+        "quarter of an hour; it needs mmdebstrap, and root or user namespaces. If this machine "
+        "reaches no registries, install it from a file:\n"
         "  danlu tools build && danlu tools pack tools.tar.gz\n"
         "  danlu tools install tools.tar.gz",
         "工具目录包含 JupyterLab、VS Code、TensorBoard、git、shell 等，可用于任何镜像。"

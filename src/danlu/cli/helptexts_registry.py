@@ -6,7 +6,8 @@ REGISTRY: dict[str, tuple[str, str]] = {
         "平台的镜像仓库：推送说明、列出、删除",
     ),
     "about.registry": (
-        "Without a word, shows the registry's address, the docker commands that push an image, and "
+        "Without arguments, shows the registry's address, the docker commands that push an image, "
+        "and "
         "how much of your quota is used. Your images are NAME/..., those of a group "
         "share/GROUP/..., ready ones for everybody ready/...:\n"
         "  danlu registry\n"

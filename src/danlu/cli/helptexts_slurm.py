@@ -2,13 +2,13 @@
 
 SLURM: dict[str, tuple[str, str]] = {
     "cmd.slurm": (
-        "Set up a Slurm for a few machines, or check one (admins)",
+        "Set up Slurm on a few machines, or check an existing one (admins)",
         "为几台机器配置 Slurm，或检查已有的 Slurm（管理员）",
     ),
     "about.slurm": (
         "init reads a file with your machines and writes slurm.conf, gres.conf, cgroup.conf, a "
         "script for munge's key, and the steps to take. check asks every machine, through Slurm or "
-        "ssh, and says what does not fit: names, clocks, accounts, munge, GPUs, versions, the "
+        "ssh, and reports what does not match: names, clocks, accounts, munge, GPUs, versions, the "
         "shared folder. It exits with 1 if something is wrong.\n"
         "  danlu slurm init nodes.toml --out slurm-conf\n"
         "  danlu slurm check nodes.toml",
@@ -22,7 +22,7 @@ SLURM: dict[str, tuple[str, str]] = {
         "init: folder for the files (default slurm-conf)",
         "init：存放文件的目录（默认 slurm-conf）",
     ),
-    "opt.slurm.force": ("init: replace files that are there", "init：替换已有文件"),
+    "opt.slurm.force": ("init: replace existing files", "init：替换已有文件"),
     "opt.slurm.via": (
         "check: how the machines are asked: ssh, srun, or auto (default)",
         "check：如何查询各机器：ssh、srun 或 auto（默认）",

@@ -2,13 +2,13 @@
 
 DATA: dict[str, tuple[str, str]] = {
     "carry.left_out": (
-        "left out of the folder, because they lead out of it or are no files: {names}"
+        "not uploaded, because they lead out of the folder or are not regular files: {names}"
         " ({count} in all)",
         "以下内容未上传（指向目录之外，或不是普通文件）：{names}（共 {count} 个）",
     ),
     "carry.read": ("reading: {done} of {total}", "正在读取：{total} 中的 {done}"),
     "carry.restless": (
-        "{path} changes while it is being read; wait until it is written, or name it in "
+        "{path} changes while it is being read; wait until it is complete, or list it in "
         ".danluignore",
         "{path} 在读取过程中不断变化；请等它写完，或把它写入 .danluignore",
     ),
@@ -16,8 +16,8 @@ DATA: dict[str, tuple[str, str]] = {
     "carry.too_large": (
         "{folder} is too large to bring along: {size} in {files} files; at most {most} and "
         "{most_files} files. The largest:{largest}\n"
-        "Write what the job does not need into a file .danluignore there (with the rules of "
-        ".gitignore), and put data into /userhome or a volume",
+        "List what the job does not need in a .danluignore file there (same rules as .gitignore), "
+        "and put data into /userhome or a volume",
         "{folder} 过大，无法随任务上传：{size}，{files} 个文件；最多 {most}、{most_files} 个文件。"
         "其中最大的：{largest}\n"
         "请把任务不需要的内容写入该目录的 .danluignore 文件（规则与 .gitignore 相同），"
@@ -73,8 +73,8 @@ DATA: dict[str, tuple[str, str]] = {
         "{by} 已接受你的提议 {name}（{at}）：任务现在可以在 {path} 读取",
     ),
     "dataset.was_rejected": (
-        "{by} has rejected your proposal {name}: {reason}. Propose it again with what is to be "
-        "changed, or danlu dataset remove {name}",
+        "{by} has rejected your proposal {name}: {reason}. Propose it again with changes, or "
+        "withdraw it: danlu dataset remove {name}",
         "{by} 拒绝了你的提议 {name}：{reason}。可以修改后重新提议，或用 "
         "danlu dataset remove {name} 撤回",
     ),
@@ -84,7 +84,7 @@ DATA: dict[str, tuple[str, str]] = {
         "把数据集 {name} 移出目录？要求它的任务将无法启动；文件保留。",
     ),
     "storage.approved": (
-        "{name} is a volume of {owner} now; danlu volume show {name}",
+        "{name} is now a volume of {owner}; danlu volume show {name}",
         "{name} 已成为 {owner} 的存储卷；danlu volume show {name}",
     ),
     "storage.head_address": ("ADDRESS", "地址"),
@@ -95,7 +95,7 @@ DATA: dict[str, tuple[str, str]] = {
     "storage.head_owner": ("OWNER", "申请人"),
     "storage.head_state": ("STATE", "状态"),
     "storage.open": (
-        "Asked for {name} ({id}); an admin decides. danlu volume requests shows the answer",
+        "Requested {name} ({id}); an admin will decide. danlu volume requests shows the answer",
         "已申请 {name}（{id}），由管理员决定。danlu volume requests 可查看结果",
     ),
     "storage.rejected": ("{name} of {owner} rejected", "已拒绝 {owner} 的 {name}"),
@@ -131,7 +131,7 @@ DATA: dict[str, tuple[str, str]] = {
     "disk.rule_images": ("image", "镜像"),
     "disk.rule_logs": ("logs", "日志"),
     "disk.sure": (
-        "Remove images that were not used for long, and old logs, as danlu.toml says?",
+        "Remove old logs and images unused for a long time, by the rules in danlu.toml?",
         "按 danlu.toml 的规则删除长期未使用的镜像和旧日志？",
     ),
     "disk.would_free": ("{size} would be freed", "可释放 {size}"),

@@ -2,7 +2,7 @@
 
 ENVIRONMENTS: dict[str, tuple[str, str]] = {
     "env.bad_door": (
-        "{word}: no such way in; write lab, code, tensorboard or terminal",
+        "{word}: cannot be opened; use lab, code, tensorboard or terminal",
         "没有 {word} 这个入口；请写 lab、code、tensorboard 或 terminal",
     ),
     "env.deleted": (
@@ -47,11 +47,11 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
         "{name}：{state}；danlu why {name} 说明在等什么",
     ),
     "env.no_end": (
-        "{name} has no time limit; it counts as used now",
+        "{name} has no time limit; its idle time starts again from now",
         "{name} 没有时间上限；已重新计算闲置时间",
     ),
     "env.none": (
-        "No environments; danlu env create NAME makes one",
+        "No environments; create one with danlu env create NAME",
         "没有环境；danlu env create 名称 创建一个",
     ),
     "env.nothing": (
@@ -70,7 +70,7 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
         "{name} is not running; start it with danlu env start {name}",
         "{name} 没有在运行；用 danlu env start {name} 启动",
     ),
-    "env.not_shared": ("{name} is shared with nobody", "{name} 没有共享给任何人"),
+    "env.not_shared": ("{name} is not shared with anybody", "{name} 没有共享给任何人"),
     "env.shared": (
         "{name} is shared with {people}",
         "{name} 已共享给 {people}",
@@ -82,7 +82,7 @@ ENVIRONMENTS: dict[str, tuple[str, str]] = {
         "你的目录以外的改动不保留",
     ),
     "sure.env": (
-        "Delete {name}? What runs in it is stopped; files in your folders stay.",
+        "Delete {name}? Programs running in it are stopped; files in your folders stay.",
         "确定删除 {name}？其中运行的程序会停止；你目录中的文件保留。",
     ),
     "sure.restart": (

@@ -32,7 +32,7 @@ FILES: dict[str, tuple[str, str]] = {
     "files.head_size": ("SIZE", "大小"),
     "files.head_used": ("USED", "已用"),
     "files.incomplete": (
-        "some folders could not be read, or there was no time for all",
+        "incomplete: some folders could not be read, or it took too long",
         "有些目录无法读取，或时间不够，结果不完整",
     ),
     "files.is_folder": (
@@ -48,8 +48,8 @@ FILES: dict[str, tuple[str, str]] = {
         "已略过 {path}：无法读取（{code}）",
     ),
     "files.left_unsafe": (
-        "{path} was left out: it is a link to {target}, outside of the folder that is copied; copy "
-        "what it leads to by itself if you need it",
+        "{path} was left out: it is a link to {target}, outside the folder being copied; copy its "
+        "target separately if you need it",
         "已略过 {path}：它是指向 {target} 的链接，目标在所复制的目录之外；如有需要请单独复制其目标",
     ),
     "files.left_some": (
@@ -57,8 +57,8 @@ FILES: dict[str, tuple[str, str]] = {
         "略过了 {count} 项",
     ),
     "files.taken": (
-        "nothing was replaced; --keep-both restores it beside that under another name, --overwrite "
-        "puts what is there now into the bin",
+        "nothing was replaced; --keep-both restores it under another name, --overwrite moves the "
+        "existing one to the bin",
         "没有替换任何内容；--keep-both 以另一名称恢复、两者都保留，--overwrite 把现有的移入回收站",
     ),
     "files.kind": (

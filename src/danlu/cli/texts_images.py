@@ -1,9 +1,9 @@
 """Messages of `danlu image` and `danlu save`: (en, zh). Loaded on demand."""
 
 IMAGES: dict[str, tuple[str, str]] = {
-    "image.accept": ("{name} is a ready image now", "{name} 现在是公共镜像"),
+    "image.accept": ("{name} is now a ready image", "{name} 现在是公共镜像"),
     "image.building": (
-        "{job} builds {image}; danlu logs -f {job} shows how, danlu image saves the rest",
+        "{job} is building {image}; follow it with danlu logs -f {job}, then danlu image saves",
         "{job} 正在构建 {image}；用 danlu logs -f {job} 查看过程，danlu image saves 查看保存",
     ),
     "image.decided_accepted": (
@@ -11,8 +11,8 @@ IMAGES: dict[str, tuple[str, str]] = {
         "{by} 已通过你的提名 {name}（{at}）{why}：现在所有人都可以使用",
     ),
     "image.decided_rejected": (
-        "{by} has declined your proposal {name}, {at}{why}. It stays yours; propose it again when "
-        "it is changed",
+        "{by} has declined your proposal {name}, {at}{why}. It stays yours; you can change it and "
+        "propose it again",
         "{by} 未通过你的提名 {name}（{at}）{why}。镜像仍归你所有，修改后可重新提名",
     ),
     "image.decided_why": (" ({note})", "，附言：{note}"),
@@ -82,7 +82,7 @@ IMAGES: dict[str, tuple[str, str]] = {
     "image.source_pushed": ("pushed", "推送"),
     "image.source_saved": ("saved from a container", "容器保存"),
     "image.unread": (
-        "What packages it has could not be read; the server's log says why",
+        "Its packages could not be read; see the server's log",
         "无法读取其中的软件包；原因见服务器日志",
     ),
     "image.verified_failed": ("failed", "未通过"),
@@ -94,7 +94,7 @@ IMAGES: dict[str, tuple[str, str]] = {
         "正在把 {job} 保存为 {image}：改动的文件共 {size}",
     ),
     "save.cancelled": (
-        "Saving as {image} was cancelled; nothing is left of it",
+        "Saving as {image} was cancelled; nothing was kept",
         "已取消保存为 {image}，没有留下任何内容",
     ),
     "save.estimate_node": (
@@ -107,7 +107,7 @@ IMAGES: dict[str, tuple[str, str]] = {
         "改动的文件共 {size}；可用空间 {room}",
     ),
     "save.going": (
-        "It is being saved as {image}; danlu image saves shows how far it is",
+        "It is being saved as {image}; danlu image saves shows its progress",
         "正在保存为 {image}；用 danlu image saves 查看进度",
     ),
     "save.head_id": ("ID", "编号"),
@@ -117,10 +117,10 @@ IMAGES: dict[str, tuple[str, str]] = {
     "save.head_state": ("STATE", "状态"),
     "save.head_when": ("BEGUN", "开始时间"),
     "save.left": (
-        "It goes on; danlu image saves shows how far it is, danlu image cancel {id} ends it",
+        "Saving continues; danlu image saves shows progress, danlu image cancel {id} cancels it",
         "保存仍在继续；用 danlu image saves 查看，danlu image cancel {id} 取消",
     ),
-    "save.none": ("Nothing was saved yet", "还没有保存过"),
+    "save.none": ("Nothing has been saved yet", "还没有保存过"),
     "save.saved": ("Saved as {image} ({size})", "已保存为 {image}（{size}）"),
     "save.state_cancelled": ("cancelled", "已取消"),
     "save.state_failed": ("failed", "失败"),

@@ -10,7 +10,7 @@ LIVE: dict[str, tuple[str, str]] = {
         "{ref} 不接受输入；只显示输出。Ctrl-C 可选择离开",
     ),
     "attach.not_a_terminal": (
-        "{ref} has a terminal, but standard input is none; showing its output only",
+        "{ref} uses a terminal, but standard input is not one; showing its output only",
         "{ref} 使用终端，而标准输入不是终端；只显示输出",
     ),
     "key.added": (
@@ -40,11 +40,11 @@ LIVE: dict[str, tuple[str, str]] = {
         "{path} 太大，不是公钥；请指定只含一个公钥的 .pub 文件",
     ),
     "open.bad_door": (
-        "{word} is no door; write lab, code, tensorboard or a port",
+        "{word} cannot be opened; use lab, code, tensorboard or a port",
         "没有入口 {word}；请写 lab、code、tensorboard 或端口号",
     ),
     "open.which": (
-        "Which port of {ref}? danlu open {ref} PORT; it was given: {ports}",
+        "Which port of {ref}? danlu open {ref} PORT; its ports: {ports}",
         "要打开 {ref} 的哪个端口？danlu open {ref} 端口；分配给它的端口：{ports}",
     ),
     "open.which_none": (

@@ -22,12 +22,12 @@ METRICS: dict[str, tuple[str, str]] = {
     "metrics.net_received": ("network received", "网络接收"),
     "metrics.net_sent": ("network sent", "网络发送"),
     "metrics.nothing": (
-        "No measurements: they are taken every 10 seconds while something runs, and kept for a "
+        "No measurements: usage is measured every 10 seconds while something runs, and kept for a "
         "month",
         "没有用量记录：运行期间每 10 秒记录一次，保留一个月",
     ),
     "metrics.power": ("power", "功耗"),
     "metrics.processes": ("processes", "进程数"),
-    "metrics.step": ("One column is {time}", "每格为 {time}"),
+    "metrics.step": ("Each column is {time}", "每格为 {time}"),
     "metrics.temperature": ("temperature", "温度"),
 }

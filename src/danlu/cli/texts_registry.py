@@ -3,15 +3,15 @@
 REGISTRY: dict[str, tuple[str, str]] = {
     "registry.address": ("Image registry: {address}", "镜像仓库：{address}"),
     "registry.collected": (
-        "Freed {size} ({blobs} blobs that no image names)",
+        "Freed {size} ({blobs} blobs that no image uses)",
         "释放了 {size}（{blobs} 个不再被任何镜像使用的数据块）",
     ),
     "registry.deleted": (
-        "{name}: {count} {count:image|images} deleted; the space is free after the next gc",
+        "{name}: {count} {count:image|images} deleted; the next gc frees the space",
         "{name}：已删除 {count} 个镜像；下次清理（gc）后释放空间",
     ),
     "registry.empty": (
-        "No images yet; danlu registry says how to push one",
+        "No images yet; danlu registry shows how to push one",
         "还没有镜像；danlu registry 说明如何推送",
     ),
     "registry.head_at": ("PUSHED", "推送时间"),
@@ -28,7 +28,7 @@ REGISTRY: dict[str, tuple[str, str]] = {
     ),
     "registry.no_quota": ("no limit", "不限"),
     "registry.none": (
-        "This platform runs no image registry",
+        "This platform has no image registry",
         "平台没有开启镜像仓库",
     ),
     "registry.plain": (
@@ -53,7 +53,7 @@ REGISTRY: dict[str, tuple[str, str]] = {
     ),
     "registry.used_user": ("You use {used} of {of}", "你已用 {used}，上限 {of}"),
     "sure.registry": (
-        "Delete {name} from the registry? Whoever uses it cannot pull it any more.",
+        "Delete {name} from the registry? Nobody will be able to pull it any more.",
         "确定从镜像仓库删除 {name}？使用它的人将无法再拉取。",
     ),
 }

@@ -34,7 +34,7 @@ SCHEDULING: dict[str, tuple[str, str]] = {
     ),
     "cluster.head_out": ("OUT", "停用"),
     "cluster.outside": (
-        "Used without the platform, by: {who}",
+        "Used outside the platform, by: {who}",
         "平台外占用（显卡数）：{who}",
     ),
     "cluster.head_outside": ("OUTSIDE", "外部"),

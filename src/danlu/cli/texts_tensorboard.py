@@ -2,7 +2,7 @@
 
 TENSORBOARD: dict[str, tuple[str, str]] = {
     "tensorboard.ended": (
-        "{ref} has ended: {reason}; danlu logs {ref} says more",
+        "{ref} has ended: {reason}; see danlu logs {ref}",
         "{ref} 已结束：{reason}；详见 danlu logs {ref}",
     ),
     "tensorboard.queued": (
