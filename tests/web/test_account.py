@@ -13,7 +13,7 @@ from tests.web.axe import serious
 from tests.web.harness import WebHarness
 
 WORDS = {
-    "en": ("Create a token", "End", "Add the key", "Remove", "Change the password"),
+    "en": ("Create a token", "Revoke", "Add the key", "Remove", "Change the password"),
     "zh": ("创建令牌", "撤销", "添加密钥", "删除", "修改密码"),
 }
 

@@ -9,8 +9,8 @@ from tests.web.axe import serious
 from tests.web.harness import WebHarness
 
 WORDS = {
-    "en": {"propose": "Propose a dataset", "accept": "Accept", "dry": "See what would go"},
-    "zh": {"propose": "推荐数据集", "accept": "接受", "dry": "先看会清掉什么"},
+    "en": {"propose": "Propose a dataset", "accept": "Accept", "dry": "Show what would be removed"},
+    "zh": {"propose": "提议数据集", "accept": "接受", "dry": "先看会清掉什么"},
 }
 MARKUP = "<img src=x onerror=document.title='owned'>"
 

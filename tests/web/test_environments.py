@@ -42,7 +42,7 @@ WORDS: dict[str, dict[str, str]] = {
         "used": "Still in use",
         "drop": "Drop the GPU",
         "drops": "Drop the GPUs",
-        "taken": "You have an environment dev already",
+        "taken": "You already have an environment dev",
         "rules": "with at least one letter",
         "gone": "Not found",
         "port": "Open port",
@@ -51,7 +51,7 @@ WORDS: dict[str, dict[str, str]] = {
         "nothing": "No environment yet",
         "mine": "Mine",
         "shared": "Shared with me",
-        "others": "Of others",
+        "others": "Other people's",
     },
     "zh": {
         "title": "开发环境",
@@ -217,7 +217,7 @@ def test_an_admin_sees_those_of_others_and_starts_none(web: WebHarness, alice: S
     admin = web.people.person()
     web.people.admin.do("PATCH", f"/users/{admin.name}", {"role": "admin"})
     page = web.sign_in(web.page(), admin.name, "/environments")
-    others = page.get_by_role("region", name="Of others")
+    others = page.get_by_role("region", name="Other people's")
     link = others.get_by_role("link", name=f"{alice.name}/dev", exact=True)
     expect(link).to_be_visible()
     expect(others.get_by_role("button", name="Start")).to_have_count(0)

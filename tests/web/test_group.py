@@ -12,7 +12,7 @@ from tests.web.axe import serious
 from tests.web.harness import WebHarness
 
 WORDS = {
-    "en": ("Approve", "Refuse", "Invite", "GPU-hours"),
+    "en": ("Approve", "Decline", "Invite", "GPU-hours"),
     "zh": ("批准", "拒绝", "邀请", "卡时"),
 }
 

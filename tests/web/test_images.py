@@ -22,9 +22,9 @@ WORDS = {
     "zh": {
         "add": "添加镜像",
         "share": "共享",
-        "propose": "推荐为现成镜像",
+        "propose": "提名为公共镜像",
         "accept": "接受",
-        "ready": "现成镜像",
+        "ready": "公共镜像",
         "end": "取消共享",
     },
 }

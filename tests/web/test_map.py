@@ -179,7 +179,7 @@ def test_each_figure_opens_its_list(web: WebHarness) -> None:
     for figure in ("idle", "out"):
         expect(dialog).to_have_count(0)
         page.locator(f"[data-figure={figure}]").click()
-        expect(dialog).to_contain_text("There is none now.")
+        expect(dialog).to_contain_text("None at the moment.")
         dialog.press("Escape")
     expect(dialog).to_have_count(0)
     page.locator("[data-figure=waiting]").click()

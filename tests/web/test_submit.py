@@ -31,7 +31,7 @@ def yaml_of(page: Page) -> str:
 
 
 SIGNING_UP = {
-    "en": ("The account is there", "Back to signing in", "2 GPUs", "Starts now", "Start"),
+    "en": ("The account has been created", "Back to signing in", "2 GPUs", "Starts now", "Start"),
     "zh": ("账号已创建", "返回登录", "2 卡", "立即开始", "开始"),
 }
 

@@ -113,7 +113,7 @@ def test_an_upload_is_paused_resumed_and_cancelled(
     page.get_by_role("button", name="Cancel the upload of two.bin").click()
     expect(page.locator(".tray")).not_to_contain_text("two.bin")
     wire.mend()
-    page.get_by_role("button", name="Go on", exact=True).click()
+    page.get_by_role("button", name="Resume", exact=True).click()
     centre.sent()
     assert digest(centre.home / one.name) == digest(one)
     assert not (centre.home / two.name).exists()

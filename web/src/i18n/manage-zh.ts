@@ -92,7 +92,7 @@ export const manageZh: ManageWords = {
     whose: "对象",
     of: (of, name) => (name === "*" ? (of === "user" ? "其他所有用户" : "其他所有课题组") : `${of === "user" ? "用户" : "课题组"} ${name}`),
     memory: "内存",
-    guaranteed: "保底卡数",
+    guaranteed: "保障卡数",
     models: "按型号",
     inFile: "danlu.toml",
     note: "立即生效：已占用的超额部分保留，但不再增加。",
@@ -108,7 +108,7 @@ export const manageZh: ManageWords = {
   },
   disk: {
     title: "磁盘配额",
-    note: "主目录和课题组目录最多能存多少。超出后拒绝上传、复制和新作业；正在运行的任务仍可写入。",
+    note: "主目录和课题组目录最多能存多少。超出后拒绝上传、复制和新任务；正在运行的任务仍可写入。",
     whose: "对象",
     used: "已用",
     limit: "上限",
