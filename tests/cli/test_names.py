@@ -46,7 +46,7 @@ def test_so_is_anything_else_that_cannot_be_one(server: DanluServer, name: str) 
         assert done.returncode == 2, done
         assert f"{name!r} is not a valid name" in done.stderr.decode()
     zh = server.cli("--lang", "zh", "queue", "set", name)
-    assert f"{name!r} 不是名称" in zh.stderr.decode()
+    assert f"{name!r} 不是有效的名称" in zh.stderr.decode()
 
 
 @pytest.mark.parametrize("name", ["a?b", "a#b", "a b", "视觉", "a%2Fb"])

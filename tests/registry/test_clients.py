@@ -114,7 +114,7 @@ def test_docker_tells_whoever_may_not(world: World, docker: ContainerDaemon) -> 
     good(docker.client("tag", BUSYBOX, mine))
     pushed = docker.client("push", mine)
     assert pushed.returncode != 0
-    assert f"{world.bob.name} may not pull and push".encode() in pushed.stderr
+    assert f"{world.bob.name} is not allowed to pull and push".encode() in pushed.stderr
 
 
 def test_docker_tells_of_a_full_quota(
