@@ -415,7 +415,9 @@ def have_ids(job: Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | bytes)
     """Whether the server knows these jobs again. Of a text, only the server can tell."""
     if isinstance(job, (str, bytes)):
         return False
-    return all(each.get("id") for each in ([job] if hasattr(job, "keys") else job))
+    if isinstance(job, dict):
+        return bool(job.get("id"))
+    return all(isinstance(each, dict) and each.get("id") for each in job)
 
 
 def as_json(body: bytes) -> Any:
