@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,8 @@ def test_what_may_not_be_asked_twice_is_not() -> None:
         assert server.accepted == 1
 
 
-def test_a_connection_closed_meanwhile_is_noticed_before_anything_is_asked() -> None:
-    closed = threading.Event()
+def closing(closed: threading.Event) -> Callable[[socket.socket], None]:
+    """Answers once and closes the connection."""
 
     def act(link: socket.socket) -> None:
         read_request(link)
@@ -58,7 +59,12 @@ def test_a_connection_closed_meanwhile_is_noticed_before_anything_is_asked() -> 
         link.close()
         closed.set()
 
-    with serving(act, answering(b"two")) as server:
+    return act
+
+
+def test_a_connection_closed_meanwhile_is_noticed_before_anything_is_asked() -> None:
+    closed = threading.Event()
+    with serving(closing(closed), answering(b"two")) as server:
         wire = Wire(server.url)
         wire.call("GET", "/a")
         assert closed.wait(60)
@@ -68,14 +74,7 @@ def test_a_connection_closed_meanwhile_is_noticed_before_anything_is_asked() -> 
 
 async def test_it_is_noticed_by_a_loop_that_has_not_run_meanwhile() -> None:
     closed = threading.Event()
-
-    def act(link: socket.socket) -> None:
-        read_request(link)
-        link.sendall(answer(b"one"))
-        link.close()
-        closed.set()
-
-    with serving(act, answering(b"two")) as server:
+    with serving(closing(closed), answering(b"two")) as server:
         wire = AsyncWire(server.url, None, 60.0, None)
         await wire.call("GET", "/a", None, "", None, True)
         assert closed.wait(60)  # blocks the loop, on purpose
