@@ -6,11 +6,14 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from danlu.sdk import Client
 from danlu.sdk.address import Address
+from danlu.sdk.async_wire import AsyncWire
 from danlu.sdk.errors import BadAddress, Lost, ProtocolError, Unreachable
 from danlu.sdk.wire import Wire, target
 from tests.sdk.little_server import answer, answering, read_request, serving
@@ -31,13 +34,66 @@ def test_a_kept_connection_that_the_server_closed_is_replaced() -> None:
         assert server.accepted == 2
 
 
+def hangs_up(link: socket.socket) -> None:
+    """Answers once; what is asked next it reads, perhaps does, and does not answer."""
+    read_request(link)
+    link.sendall(answer(b"one"))
+    read_request(link)
+
+
 def test_what_may_not_be_asked_twice_is_not() -> None:
-    with serving(answering(b"one"), answering(b"two")) as server:
+    with serving(hangs_up, answering(b"two")) as server:
         wire = Wire(server.url)
         wire.call("GET", "/a")
         with pytest.raises(Lost):
             wire.call("POST", "/b", b"{}", repeatable=False)
         assert server.accepted == 1
+
+
+def closing(closed: threading.Event) -> Callable[[socket.socket], None]:
+    """Answers once and closes the connection."""
+
+    def act(link: socket.socket) -> None:
+        read_request(link)
+        link.sendall(answer(b"one"))
+        link.close()
+        closed.set()
+
+    return act
+
+
+def test_a_connection_closed_meanwhile_is_noticed_before_anything_is_asked() -> None:
+    closed = threading.Event()
+    with serving(closing(closed), answering(b"two")) as server:
+        wire = Wire(server.url)
+        wire.call("GET", "/a")
+        assert closed.wait(60)
+        assert wire.call("POST", "/b", b"{}", repeatable=False).body == b"two"
+        assert server.accepted == 2
+
+
+async def test_it_is_noticed_by_a_loop_that_has_not_run_meanwhile() -> None:
+    closed = threading.Event()
+    with serving(closing(closed), answering(b"two")) as server:
+        wire = AsyncWire(server.url, None, 60.0, None)
+        await wire.call("GET", "/a", None, "", None, True)
+        assert closed.wait(60)  # blocks the loop, on purpose
+        answered = await wire.call("POST", "/b", b"{}", "application/json", None, False)
+        assert answered.body == b"two"
+        wire.close()
+
+
+def test_a_job_with_an_id_is_submitted_again_if_its_answer_is_lost() -> None:
+    said = b'{"jobs": []}'
+    for job, again in (({"id": "x", "command": ["true"]}, True), ({"command": ["true"]}, False)):
+        with serving(hangs_up, answering(said)) as server, Client(server.url, "t") as client:
+            client._ask("GET", "/a")
+            if again:
+                client.submit(job)
+            else:
+                with pytest.raises(Lost):
+                    client.submit(job)
+            assert server.accepted == 1 + again
 
 
 def test_the_request_carries_token_host_path_and_body() -> None:

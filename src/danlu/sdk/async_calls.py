@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from danlu.sdk.calls import BASE, as_json, job_body, job_path
+from danlu.sdk.calls import BASE, as_json, have_ids, job_body, job_path
 from danlu.sdk.errors import ProtocolError, api_error
 from danlu.sdk.fastjson import dumps
 from danlu.sdk.wire import segment, target
@@ -29,9 +29,14 @@ class AsyncCalls:
         """Queues a job: a mapping (or several), or the text of a job file (YAML).
 
         Give each job an "id" (`danlu.sdk.uuid7()`) to be able to repeat the request after a lost
-        answer.
+        answer; where a kept connection ends just then, it is repeated at once.
         """
-        return await self.submit_text(*job_body(job), dry_run=dry_run)
+        body, content_type = job_body(job)
+        path = target(f"{BASE}/jobs", {"dry_run": True if dry_run else None})
+        answer: model.Submitted = await self._post(
+            path, body, content_type, repeatable=dry_run or have_ids(job)
+        )
+        return answer
 
     async def submit_text(
         self,

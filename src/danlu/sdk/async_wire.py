@@ -42,6 +42,9 @@ class AsyncConnection:
         except OSError as error:
             raise Lost(self.address.text, _cause(error)) from None
 
+    def is_open(self) -> bool:
+        return not (self._reader.at_eof() or self._writer.is_closing())
+
     def close(self) -> None:
         with contextlib.suppress(RuntimeError):  # of a loop that is gone
             self._writer.close()
@@ -93,8 +96,14 @@ class AsyncWire:
         if body is not None or method == "POST":
             headers = {"Content-Type": content_type, "Content-Length": str(len(body or b""))}
         message = self.plain.head(method, path, headers) + (body or b"")
+        if self._kept:
+            for _ in range(2):  # the loop may not have run for long: what has ended comes to light
+                await asyncio.sleep(0)
         while self._kept:
             kept = self._kept.pop()
+            if not kept.is_open():
+                kept.close()
+                continue
             try:
                 return await self._exchange(kept, method, message, timeout)
             except Lost:

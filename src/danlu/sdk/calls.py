@@ -43,9 +43,14 @@ class Calls:
         """Queues a job: a mapping (or several), or the text of a job file (YAML).
 
         Give each job an "id" (`danlu.sdk.uuid7()`) to be able to repeat the request after a lost
-        answer.
+        answer; where a kept connection ends just then, it is repeated at once.
         """
-        return self.submit_text(*job_body(job), dry_run=dry_run)
+        body, content_type = job_body(job)
+        path = target(f"{BASE}/jobs", {"dry_run": True if dry_run else None})
+        answer: model.Submitted = self._post(
+            path, body, content_type, repeatable=dry_run or have_ids(job)
+        )
+        return answer
 
     def submit_text(
         self,
@@ -404,6 +409,15 @@ def job_body(
     if isinstance(job, str):
         return job.encode(), "application/yaml"
     return dumps(job).encode(), "application/json"
+
+
+def have_ids(job: Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | bytes) -> bool:
+    """Whether the server knows these jobs again. Of a text, only the server can tell."""
+    if isinstance(job, (str, bytes)):
+        return False
+    if isinstance(job, dict):
+        return bool(job.get("id"))
+    return all(isinstance(each, dict) and each.get("id") for each in job)
 
 
 def as_json(body: bytes) -> Any:

@@ -113,6 +113,17 @@ class Connection:
             raise Lost(self.address.text, cause(error)) from None
         return data
 
+    def is_open(self) -> bool:
+        """Whether the other side still has it; nothing may come that nobody has asked for."""
+        timeout = self._link.gettimeout()
+        try:
+            self._link.settimeout(0)
+            self._link.recv(1)
+        except OSError as error:
+            self._link.settimeout(timeout)
+            return isinstance(error, BlockingIOError) or type(error).__name__ == "SSLWantReadError"
+        return False
+
     def close(self) -> None:
         self._link.close()
 
@@ -180,14 +191,17 @@ class Wire:
     ) -> Answer:
         """One request, one complete answer.
 
-        A kept-alive connection that the server has closed is replaced once, if repeating the
-        request is safe.
+        A kept-alive connection that the server has closed is replaced. If it closes it just when
+        the request is on its way, that is repeated once, where this is safe.
         """
         headers = {}
         if body is not None or method == "POST":
             headers = {"Content-Type": content_type, "Content-Length": str(len(body or b""))}
         message = self.head(method, path, headers) + (body or b"")
         kept, self._kept = self._kept, None
+        if kept is not None and not kept.is_open():
+            kept.close()
+            kept = None
         if kept is not None:
             try:
                 return self._exchange(kept, method, message, timeout)

@@ -22,7 +22,7 @@ def attempt() -> Attempt:
 
 
 def entry(**values: str) -> queue.Entry:
-    return queue.read(row("w", nodes="n1", **values), "w")[0]
+    return queue.read(row("w", nodes="n1", **values), "w", {})[0]
 
 
 def seen(

@@ -198,6 +198,18 @@ def test_what_a_shell_cannot_do_has_a_keeper_from_the_start(
     assert not Batch(shared, Command(RunAs.SCRIPT, ("x.sh",))).is_quick
 
 
+def test_without_a_place_to_wait_the_keeper_starts_the_command(shared: Path) -> None:
+    batch = Batch(shared, shell("exit 3"))
+    (shared / "alice/wait").unlink()
+    (shared / "alice/wait").write_text("no pipe")
+    try:
+        assert batch.run() == 3
+    finally:
+        (shared / "alice/wait").unlink()
+    assert batch.had_a_keeper
+    assert batch.record[1]["code"] == 3
+
+
 def test_what_is_left_behind_ends_with_the_command(shared: Path) -> None:
     names = token(), token()
     batch = Batch(shared, shell(f"sleep {names[0]} & setsid sleep {names[1]} & exit 0"))

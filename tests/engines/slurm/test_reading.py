@@ -110,7 +110,7 @@ def test_a_node_that_slurm_can_use_is_up(state: str) -> None:
 
 
 def test_a_job_is_read_with_its_nodes_and_gpus() -> None:
-    (entry,) = queue.read(row("w", comment="danlu:lab:0190-abc"), "w")
+    (entry,) = queue.read(row("w", comment="danlu:lab:0190-abc"), "w", {})
     assert (entry.id, entry.user, entry.uid, entry.gpus) == ("12", "alice", 2001, 2)
     assert entry.nodes == ("n1", "n2")
     assert (entry.installation, entry.attempt) == ("lab", "0190-abc")
@@ -118,32 +118,43 @@ def test_a_job_is_read_with_its_nodes_and_gpus() -> None:
 
 
 def test_a_job_without_a_time_limit_has_no_end_though_slurm_names_one() -> None:
-    (limited,) = queue.read(row("w"), "w")
+    (limited,) = queue.read(row("w"), "w", {})
     assert limited.ends is not None
     for limit in ("365-00:00:00", "UNLIMITED"):
-        (entry,) = queue.read(row("w", limit=limit, ends="2027-11-17T08:00:00"), "w")
+        (entry,) = queue.read(row("w", limit=limit, ends="2027-11-17T08:00:00"), "w", {})
         assert entry.ends is None, limit
+
+
+def test_a_row_that_is_still_the_same_is_read_once() -> None:
+    rows: queue.Rows = {}
+    first = queue.read(row("w") + "\n" + row("w", id="13", number="13"), "w", rows)
+    assert len(rows) == 2
+    second = queue.read(row("x") + "\n" + row("x", id="13", state="FAILED"), "x", rows)
+    assert second[0] is first[0]
+    assert [entry.state for entry in second] == ["RUNNING", "FAILED"]
+    queue.read(row("y"), "y", rows)
+    assert len(rows) == 1, "what Slurm has forgotten is forgotten here too"
 
 
 def test_nobody_can_write_rows_about_others_into_a_name() -> None:
     evil = row("w", id="13", name="x\n" + row("guess", id="12", state="FAILED"))
-    entries = queue.read(row("w") + "\n" + evil, "w")
+    entries = queue.read(row("w") + "\n" + evil, "w", {})
     assert [(entry.id, entry.state) for entry in entries] == [("12", "RUNNING"), ("13", "RUNNING")]
 
 
 def test_a_comment_that_only_resembles_ours_is_not_ours() -> None:
     for words in ("danlu:", "danlu:lab", "danlu:lab:a:b", "x danlu:lab:a", "danlu:lab:../a"):
-        (entry,) = queue.read(row("w", comment=words), "w")
+        (entry,) = queue.read(row("w", comment=words), "w", {})
         assert entry.attempt == "", words
 
 
 def test_a_part_of_a_heterogeneous_job_belongs_to_the_whole() -> None:
-    (entry,) = queue.read(row("w", id="20+1", number="21"), "w")
+    (entry,) = queue.read(row("w", id="20+1", number="21"), "w", {})
     assert entry.number == "20"
 
 
 def test_jobs_of_others_are_holders_on_each_of_their_nodes() -> None:
-    entries = queue.read(row("w") + "\n" + row("w", id="13", number="13"), "w")
+    entries = queue.read(row("w") + "\n" + row("w", id="13", number="13"), "w", {})
     detail = (
         "JobId=12 JobName=train UserId=alice(2001) JOB_GRES=gpu:3090:4 "
         "  Nodes=n1 CPU_IDs=0-1 Mem=4000 GRES=gpu:3090:2(IDX:0,3) "

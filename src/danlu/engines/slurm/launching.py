@@ -132,9 +132,7 @@ class Launcher:
             attempt.launching = False
         if launch.terms.priority > 0 and os.geteuid() == 0:
             self._soon(self._raise_priority(attempt.handle, launch.terms.priority))
-        attempt.submitted = time.monotonic()
-        self._watch.add(attempt)
-        self._watch.hurry()
+        self._watch.launched(attempt)
         return attempt.view()
 
     def _register(self, fresh: Attempt, epoch: int) -> tuple[Attempt, bool]:

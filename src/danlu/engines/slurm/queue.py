@@ -71,12 +71,18 @@ class Entry:
         return not (self.waits or self.begins or self.active)
 
 
-def ask(commands: Commands) -> tuple[Entry, ...]:
-    """Every job that Slurm still remembers. Blocks; raises Unreachable."""
+Rows = dict[str, Entry]
+"""What was read, by its row as printed. Most rows are the same again a second later."""
+
+
+def ask(commands: Commands, rows: Rows) -> tuple[Entry, ...]:
+    """Every job that Slurm still remembers. Blocks; raises Unreachable. `rows`: of the last time;
+    those of this time take their place.
+    """
     word = secrets.token_hex(8)
     form = _MARK.join((word, *_COLUMNS, *_OWN_WORDS))
     text = commands.run_now("squeue", "--noheader", "--all", "--states=all", f"--format={form}")
-    return tuple(told(read(text, word), time.time()))
+    return tuple(told(read(text, word, rows), time.time()))
 
 
 def told(entries: tuple[Entry, ...], now: float) -> Iterator[Entry]:
@@ -92,13 +98,23 @@ def told(entries: tuple[Entry, ...], now: float) -> Iterator[Entry]:
             yield each
 
 
-def read(text: str, word: str) -> tuple[Entry, ...]:
-    found = []
+def read(text: str, word: str, rows: Rows) -> tuple[Entry, ...]:
+    found: Rows = {}
     for line in text.split("\n"):
-        cells = line.split(_MARK, len(_COLUMNS) + len(_OWN_WORDS))
-        if cells[0] == word and len(cells) == 1 + len(_COLUMNS) + len(_OWN_WORDS):
-            found.append(_entry(cells[1:]))
-    return tuple(found)
+        first, _, row = line.partition(_MARK)
+        if first != word:
+            continue
+        entry = rows.get(row) or _read(row)
+        if entry is not None:
+            found[row] = entry
+    rows.clear()
+    rows.update(found)
+    return tuple(found.values())
+
+
+def _read(row: str) -> Entry | None:
+    cells = row.split(_MARK, len(_COLUMNS) + len(_OWN_WORDS) - 1)
+    return _entry(cells) if len(cells) == len(_COLUMNS) + len(_OWN_WORDS) else None
 
 
 def _entry(cells: list[str]) -> Entry:

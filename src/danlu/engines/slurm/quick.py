@@ -21,7 +21,7 @@ from danlu.spec.job import RunAs, Stdin
 SHELL = "/bin/bash"
 NAME = "quick.sh"  # per task in the attempt's folder, and what they have in common
 _COMMON = "danlu/engines/slurm/node/quick.sh"
-_WAITS = "0.002 0.003 0.005 0.01 0.02 0.03 0.05 0.08 0.1"  # seconds, 0.3 in all
+_WAITS = "0.005 0.01 0.02 0.03 0.05 0.08 0.1"  # seconds, 0.3 in all
 _LEAST_CAP = 1 << 20  # of the log: more than a pipe holds
 _LONGEST = 88  # bytes of a folder for sockets, whose paths have at most 107
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)

@@ -33,6 +33,7 @@ class Source:
         self._commands = commands
         self._rest = Rest(config.slurmrestd, config.deadline) if config.slurmrestd else None
         self._not_before = 0.0  # monotonic
+        self._rows: queue.Rows = {}
 
     def hides(self, hidden: bool) -> None:
         """With PrivateData, the daemon's user may not see everybody's jobs: those it leaves out
@@ -46,7 +47,7 @@ class Source:
         """Every job that Slurm still remembers. Blocks; raises Unreachable."""
         return self._from(
             lambda rest: tuple(queue.told(rest.jobs(), time.time())),
-            lambda: queue.ask(self._commands),
+            lambda: queue.ask(self._commands, self._rows),
         )
 
     async def nodes(self) -> tuple[Node, ...]:

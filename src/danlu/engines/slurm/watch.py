@@ -12,6 +12,7 @@ import logging
 import secrets
 import time
 import weakref
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 
 from danlu.engines.api import Observation, Phase, Refused, Unreachable
@@ -32,6 +33,7 @@ _GLANCES = 4  # looks at the records in a cycle
 _CLOSE = 0.05  # seconds between two looks while there are
 _FEW_YOUNG = 8  # attempts, of which some were submitted
 _YOUNG = 3.0  # seconds ago
+_MANY = 12  # launched while the first of them is young: nobody waits for a single one
 _PATIENCE = 3.0  # seconds after which a controller that has not answered counts as away
 _MOST_AT_ONCE = 500  # attempts whose records are read with one request
 _FEW = 32  # attempts whose records are always looked at
@@ -67,6 +69,7 @@ class Watch:
         self._count = 0
         self._changed: dict[str, int] = {}  # attempt -> its last change, oldest first
         self._listeners: weakref.WeakSet[asyncio.Event] = weakref.WeakSet()
+        self._launched: deque[float] = deque(maxlen=_MANY)  # monotonic, the last ones
         self._soon = asyncio.Event()
         self._looking = asyncio.Lock()
         self._loop: asyncio.Task[None] | None = None
@@ -123,16 +126,25 @@ class Watch:
             glance = self._next_glance()
 
     def _next_glance(self) -> float:
-        """Few jobs that have just been submitted are worth a closer look."""
+        """Few jobs that have just been submitted are worth a closer look. Of many, those that have
+        ended are better seen together: each look costs, and each change that it shows.
+        """
         now = time.monotonic()
-        live = [each for each in self.attempts.values() if not each.ended]
         usual = self._config.cycle / _GLANCES
-        if len(live) > _FEW_YOUNG or all(each.submitted < now - _YOUNG for each in live):
+        many = len(self._launched) == _MANY and self._launched[0] > now - _YOUNG
+        live = [each for each in self.attempts.values() if not each.ended]
+        if many or len(live) > _FEW_YOUNG or all(each.submitted < now - _YOUNG for each in live):
             return now + usual
         return now + min(usual, _CLOSE)
 
     def _is_quiet(self) -> bool:
         return all(each.ended for each in self.attempts.values())
+
+    def launched(self, attempt: Attempt) -> None:
+        attempt.submitted = time.monotonic()
+        self._launched.append(attempt.submitted)
+        self.add(attempt)
+        self.hurry()
 
     def hurry(self) -> None:
         self._soon.set()

@@ -74,6 +74,8 @@ class Worker:
         os.chmod(self._home, 0o700)
         for name in ("run", "logs"):
             os.makedirs(f"{self._home}/{name}", mode=0o700, exist_ok=True)
+        with contextlib.suppress(OSError):  # nobody writes to it: shells wait with it (quick.sh)
+            os.mkfifo(f"{self._home}/wait", 0o600)
 
     def _folder(self, ask: dict[str, Any]) -> str:
         name = str(ask["attempt"])
@@ -113,7 +115,6 @@ class Worker:
         """For a task that a shell starts: what it would need other programs for."""
         with contextlib.suppress(OSError):  # a file system without pipes: the keeper starts it
             os.mkfifo(f"{draft}/0.out", 0o600)
-            os.mkfifo(f"{draft}/0.wait", 0o600)
         if quick["run"]:
             os.mkdir(f"{draft}/run", 0o700)
         if quick["volumes"] is not None:
