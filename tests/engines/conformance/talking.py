@@ -63,7 +63,10 @@ listener = socket.socket(socket.AF_UNIX)
 listener.bind(folder + "/greeting")
 listener.listen()
 print("ready", flush=True)
-listener.accept()[0].send(b"hello")
+peer = listener.accept()[0]
+peer.send(b"hello")
+peer.shutdown(socket.SHUT_WR)
+peer.recv(1)  # a task that ended at once might take the connection along before it is handed over
 """
 
 
@@ -79,6 +82,7 @@ class Conversations:
             connect = partial(harness.engine.connect, TaskRef(attempt, 0, JOB), to)
             link = await harness.again(connect)
             assert await heard(link) == b"hello"
+            await link.close()
             assert (await harness.ended(attempt))[0].exit_code == 0
 
     async def test_input_reaches_the_command_and_ends_when_told(
