@@ -21,7 +21,8 @@ from danlu.control.context import Context, log
 from danlu.engines.api import ImageFinder, Unreachable
 from danlu.registry.client import Client, Refused
 from danlu.services.image_names import Link, own_image
-from danlu.services.image_packages import Packages, TooLarge, merged, packages_in
+from danlu.services.image_packages import Packages, merge, merged, packages_in
+from danlu.services.layer_entries import TooLarge
 from danlu.store import images as store
 from danlu.store.rows import ImageRow
 
@@ -86,8 +87,10 @@ class ImageInside:
         config, layers = found
         inside = _of_config(config)
         try:
-            parts = [await self._layer(client, mine.repository, digest) for digest in layers]
-            inside |= _listed(merged(parts)) | {"packages_state": "read"}
+            whole = merged(())
+            for digest in layers:
+                merge(whole, await self._layer(client, mine.repository, digest))
+            inside |= _listed(whole) | {"packages_state": "read"}
         except (Refused, TooLarge, tarfile.TarError, zlib.error, OSError) as error:
             log.info("cannot read the packages of %s: %s", row.name, error)
             inside["packages_state"] = "failed"
@@ -118,7 +121,8 @@ def _documents(client: Client, repository: str, reference: str) -> tuple[Values,
         text += piece
         if len(text) > _LARGEST_DOCUMENT:
             return None
-    return json.loads(text), [str(layer["digest"]) for layer in manifest["layers"]]
+    layers = dict.fromkeys(str(layer["digest"]) for layer in manifest["layers"])
+    return json.loads(text), list(layers)
 
 
 def _of_config(found: Values) -> Values:

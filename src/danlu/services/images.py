@@ -85,8 +85,9 @@ class Catalogue:
     async def show(self, who: Principal, ref: str) -> Image:
         row = await self.find(who, ref)
         await self.nodes.look([row.name])
-        self.inside.read(row, who)
-        return await self._shown(who, row)
+        shown = await self._shown(who, row)
+        self.inside.read(shown.row, who)
+        return shown
 
     async def find(self, who: Principal, ref: str) -> ImageRow:
         """By id or name; `~` stands for `/`. Raises NotThere, Clash."""
