@@ -9,6 +9,7 @@ from urllib.error import HTTPError
 import httpx
 import pytest
 
+from danlu.registry.store import MOST_UPLOADS
 from tests.api.people_harness import PASSWORD, Someone
 from tests.registry.conftest import World
 from tests.registry.test_blobs import begin, code_of, put
@@ -238,3 +239,18 @@ def test_deleting_an_image_makes_room_at_once(world: World) -> None:
     assert world.frugal.get("/registry")["usage"][0]["used"] == before["used"]
     answer = world.frugal.http.get("/registry/images", params={"repository": repository})
     assert answer.status_code == 404
+
+
+def test_nobody_keeps_a_group_from_pushing(world: World) -> None:
+    """With uploads left open, which were counted by owner: for an hour, nobody of it could push."""
+    repository = f"share/{world.group}/{world.people.name('r')}"
+    eve = world.people.person(world.group)
+    with world.api(eve, repository) as left_open:
+        for _ in range(MOST_UPLOADS):
+            begin(left_open, repository)
+        assert left_open.post(f"/{repository}/blobs/uploads/").status_code == 429
+        # Nor does she get more by pushing somewhere else.
+        with world.api(eve, f"{eve.name}/x") as own:
+            assert own.post(f"/{eve.name}/x/blobs/uploads/").status_code == 429
+    with world.api(world.alice, repository) as api:
+        push(api, repository, "1", image(api, repository, "the group's"))

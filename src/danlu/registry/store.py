@@ -38,7 +38,7 @@ SMALL = 1 << 20
 """Blobs up to this are taken although the quota is full: the config comes after all layers."""
 SLACK = 64 << 20
 """By how much small blobs and manifests may exceed a quota."""
-MOST_UPLOADS = 100  # of one owner
+MOST_UPLOADS = 100  # of one person; not of an owner: a group is many
 UPLOAD_SECONDS = 3600.0  # that an upload may rest
 _THREADS = 16
 _CHECK_EVERY = 16 << 20  # bytes
@@ -52,6 +52,7 @@ class Upload:
     owner: Owner
     draft: Draft
     hash: hashlib._Hash
+    by: str = ""  # who sends it
     size: int = 0
     busy: bool = False
     touched: float = field(default_factory=time.monotonic)
@@ -154,10 +155,10 @@ class Store:
 
     # -- uploads -----------------------------------------------------------------------------
 
-    async def begin(self, repository: str, algorithm: str = "sha256") -> Upload:
+    async def begin(self, repository: str, algorithm: str = "sha256", by: str = "") -> Upload:
         """Raises Refusal."""
         owner = _owner(repository)
-        mine = sum(1 for each in self._uploads.values() if each.owner == owner)
+        mine = sum(1 for each in self._uploads.values() if each.by == by)
         if mine >= MOST_UPLOADS:
             raise refusals.too_many_uploads(MOST_UPLOADS)
         await self._admit(owner, 0)
@@ -165,7 +166,7 @@ class Store:
             draft = await self.file(self.blobs.draft)
         except OSError as error:
             raise refusals.of_disk(error) from None
-        upload = Upload(draft.path.name, repository, owner, draft, hashlib.new(algorithm))
+        upload = Upload(draft.path.name, repository, owner, draft, hashlib.new(algorithm), by)
         self._uploads[upload.id] = upload
         return upload
 

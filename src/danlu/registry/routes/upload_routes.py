@@ -27,7 +27,7 @@ async def begin(call: Call) -> None:
     algorithm = request.first("digest-algorithm") or whole.partition(":")[0] or "sha256"
     if algorithm not in ALGORITHMS:
         raise Refusal(400, "UNSUPPORTED", f"digests are {' or '.join(ALGORITHMS)}")
-    upload = await store.begin(call.repository, algorithm)
+    upload = await store.begin(call.repository, algorithm, call.who.name)
     if not whole:
         headers = [*_at(upload), ("oci-chunk-min-length", "0")]
         return await request.answer(202, headers)
