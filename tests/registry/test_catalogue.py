@@ -12,7 +12,7 @@ import pytest
 
 from tests.api.people_harness import PASSWORD, Someone
 from tests.registry.conftest import CONFIG, World
-from tests.support.images import push_small, pusher, token_for
+from tests.support.images import MANIFEST, manifest, push_small, pusher, token_for
 from tests.support.server import PATIENCE, DanluServer, free_port
 
 
@@ -116,3 +116,31 @@ def test_a_name_of_ours_never_means_docker_hub(world: World, repository: str) ->
     outside = alice.http.post("/jobs", json={**order, "image": "nobody-here/x:1"}).text
     assert "nobody-here/x:1" in outside
     assert "platform's registry" not in outside
+
+
+def test_a_strange_configuration_costs_nobody_anything(world: World, repository: str) -> None:
+    """Of 15 MB it took 390 MB of the server, and all others waited for a second."""
+    alice = world.alice
+    strange = [b'{"history":[' + b"[]," * 5_000_000 + b"[]]}", b"[" * 500_000, b'{"config":["x"]}']
+    with pusher(world.server, alice.name, PASSWORD, repository) as client:
+        for number, config in enumerate(strange):
+            client.put_blob(repository, config)
+            client.put_manifest(repository, str(number), manifest(config), MANIFEST)
+            until(lambda number=number: f"{repository}:{number}" in listed(alice))
+        push_small(client, repository, "small")
+        until(lambda: f"{repository}:small" in listed(alice))
+    before = most_memory(world.server)
+    shown = f"/images/{repository.replace('/', '~')}:"
+    for number in range(len(strange)):
+        assert not alice.get(f"{shown}{number}")["inside"]
+    # One after the other: when this one has been read, the others have been looked at.
+    until(lambda: bool(alice.get(f"{shown}small")["inside"]))
+    assert most_memory(world.server) - before < 100 << 10
+    assert "a part of the control loop failed" not in world.server.log.read_text()
+
+
+def most_memory(server: DanluServer) -> int:
+    """In kB, so far."""
+    assert server.process is not None
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])

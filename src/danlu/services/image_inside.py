@@ -28,7 +28,9 @@ from danlu.store.rows import ImageRow
 
 _MOST = 200  # entries of history, variables and labels
 _LONGEST = 2000
-_LARGEST_DOCUMENT = 16 << 20
+_LARGEST_DOCUMENT = 1 << 20  # parsing keeps everybody else waiting, and takes 25 times as much
+_ODD = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""A configuration is somebody's own: it may be anything."""
 Values = dict[str, Any]
 
 
@@ -54,8 +56,8 @@ class ImageInside:
     async def _read(self, row: ImageRow, who: Principal) -> None:
         try:
             inside = await self._of_registry(row, who) or await self._of_node(row)
-        except (AccessError, Refused, Unreachable) as trouble:
-            log.info("cannot look into %s: %s", row.name, trouble)
+        except (AccessError, Refused, Unreachable, *_ODD) as trouble:
+            log.info("cannot look into %s: %r", row.name, trouble)
             return
         finally:
             self._going.discard(row.id)
@@ -113,6 +115,8 @@ class ImageInside:
 def _documents(client: Client, repository: str, reference: str) -> tuple[Values, list[str]] | None:
     """The configuration, and the digests of the layers; None: it is no single image."""
     body, _, _ = client.manifest(repository, reference)
+    if len(body) > _LARGEST_DOCUMENT:
+        return None
     manifest: Values = json.loads(body)
     if "layers" not in manifest:
         return None
