@@ -187,3 +187,15 @@ def test_a_user_who_swaps_files_for_links_meanwhile_gets_nothing_of_roots(
     finally:
         over.set()
         swapping.join()
+
+
+def test_what_grows_while_it_is_saved_is_not_read_for_weeks(top: int, tmp_path: Path) -> None:
+    """There was room for what was measured; by now it is a terabyte of holes."""
+    path = tmp_path / "upper/file"
+    path.write_bytes(b"x" * 1000)
+    (tmp_path / "upper/other").write_bytes(b"y" * 1000)
+    most = layer.measure(top).size
+    assert sum(map(len, layer.tar_of(top, (), lambda _: None, most))) > most
+    os.truncate(path, 1 << 40)
+    with pytest.raises(CannotSave, match="grown to 1T"):
+        next(layer.tar_of(top, (), lambda _: None, most))

@@ -507,6 +507,7 @@ class SaveOrder:
     store: ImageStore | None = None
     author: str = ""
     accounts: bool = False  # with /etc/passwd and /etc/group, which the engine has added to
+    most: int | None = None  # bytes of changed files that there is room for
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ class Verdict:
 class _Going:
     row: ImageSaveRow
     who: Principal
+    room: int | None = None  # when it was measured
     step: Text = EMPTY
     work: asyncio.Task[None] | None = None
 
@@ -128,7 +129,7 @@ class Saves:
             time.time(), environment, description, stop, total=verdict.estimate.changed,
         )  # fmt: skip
         self._check_others(asks.name, job)
-        going = self._going[row.id] = _Going(row, asks.who)
+        going = self._going[row.id] = _Going(row, asks.who, verdict.room)
         try:
             await self._context.store.write(lambda tx: _begin(tx, asks, row))
         except BaseException:
@@ -323,7 +324,8 @@ class Saves:
                 self._work.spawn(self._context.persist(_progress(row)))
 
         with_accounts = row.job_id in self.builds  # which has added none of its own
-        order = SaveOrder(where.reference, store_of, going.who.name, with_accounts)
+        name = where.reference
+        order = SaveOrder(name, store_of, going.who.name, with_accounts, going.room)
         return await engine.save_image(at, order, progress)
 
     async def _store_for(

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 
 from isal import isal_zlib
 
+from danlu.engines.api import CannotSave
 from danlu.engines.local.container.saving.upper import Entry, walk
+from danlu.spec.text import Text
+from danlu.spec.units import format_size
 
 _PIECE = 1 << 20
 _GZIP = 31  # window bits that ask for gzip's header
@@ -73,12 +76,23 @@ def compressed(pieces: Iterator[bytes], written: Written) -> Iterator[bytes]:
     yield last
 
 
-def tar_of(top: int, left_out: Collection[str], progress: Callable[[int], None]) -> Iterator[bytes]:
-    """`progress` is told the bytes of files read so far. Raises CannotSave and Elsewhere."""
-    waiting, read = bytearray(), 0
+def tar_of(
+    top: int,
+    left_out: Collection[str],
+    progress: Callable[[int], None],
+    most: int | None = None,
+) -> Iterator[bytes]:
+    """`progress` is told the bytes of files read so far. Raises CannotSave and Elsewhere.
+
+    `most`: bytes of files that there is room for. What was measured is still being changed: a file
+    that is a petabyte of holes by now would be read for weeks."""
+    waiting, read, announced = bytearray(), 0, 0
     links: dict[tuple[int, int], str] = {}
     for entry in walk(top, left_out):
         info = _header(entry, links)
+        announced += info.size
+        if most is not None and announced > most:
+            raise _grown(announced, most)
         waiting += _bytes_of(info)
         if entry.opaque:
             inside = tarfile.TarInfo(entry.path + _EMPTY)
@@ -98,6 +112,16 @@ def tar_of(top: int, left_out: Collection[str], progress: Callable[[int], None])
             progress(read)
     progress(read)
     yield bytes(waiting) + _END
+
+
+def _grown(size: int, most: int) -> CannotSave:
+    now, room = format_size(size), format_size(most)
+    return CannotSave(
+        Text(
+            f"It has grown to {now} or more while it was being saved, and there is room for {room}",
+            f"保存期间它已增长到 {now} 以上，而可用空间只有 {room}",
+        )
+    )
 
 
 def _header(entry: Entry, links: dict[tuple[int, int], str]) -> tarfile.TarInfo:

@@ -135,7 +135,8 @@ class Saver:
             base = sender.base(self._daemon, found.image, _base_progress(progress))
             progress(SaveProgress(0, total))
             written = layer.Written()
-            tar = layer.tar_of(top, left_out, lambda done: progress(SaveProgress(done, total)))
+            told = _part_of(total, progress)
+            tar = layer.tar_of(top, left_out, told, order.most)
             sender.layer(layer.compressed(tar, written), written)
         config = documents.plain_config(found.image)
         made = documents.with_layer(
@@ -243,6 +244,10 @@ def _storage(daemon: SavingDaemon) -> tuple[int | None, int, str]:
     except OSError:
         return None, 0, where
     return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize, where
+
+
+def _part_of(total: int, progress: Progress) -> Callable[[int], None]:
+    return lambda done: progress(SaveProgress(done, total))
 
 
 def _base_progress(progress: Progress) -> Callable[[dict[str, Any]], None]:
