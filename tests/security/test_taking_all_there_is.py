@@ -255,3 +255,15 @@ def test_a_password_that_everybody_may_read_is_refused(tmp_path: Path, text: str
     assert "pw" not in refused.value.message.en
     path.chmod(0o640)
     load(path)
+
+
+def test_with_a_character_that_the_database_does_not_take(http: httpx.Client) -> None:
+    """PostgreSQL has no NUL, and said so as if it were broken."""
+    for path, order in (
+        ("/images", {"name": "debian:12"}),
+        ("/jobs/nobody~x-1/save", {"image": "x"}),
+        ("/images/build", {"name": "x", "base": "debian:12", "pip": ["numpy"]}),
+    ):
+        answer = http.post(path, json={**order, "description": "a\0b"})
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["error"]["details"][0]["key"] == "description", answer.text

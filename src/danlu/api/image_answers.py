@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from danlu.api.session import PLAIN
 
 Line = Annotated[str, Field(max_length=200, pattern=PLAIN)]
-Words = Annotated[str, Field(max_length=2000)]
+Words = Annotated[str, Field(max_length=2000, pattern=PLAIN)]
 ImageName = Annotated[str, Field(min_length=1, max_length=255, pattern=PLAIN)]
 Package = Annotated[str, Field(min_length=1, max_length=200, pattern=PLAIN)]
 
