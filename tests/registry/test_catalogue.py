@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -12,7 +13,16 @@ import pytest
 
 from tests.api.people_harness import PASSWORD, Someone
 from tests.registry.conftest import CONFIG, World
-from tests.support.images import MANIFEST, manifest, push_small, pusher, token_for
+from tests.support.images import (
+    LAYER,
+    MANIFEST,
+    config_of,
+    layer,
+    manifest,
+    push_small,
+    pusher,
+    token_for,
+)
 from tests.support.server import PATIENCE, DanluServer, free_port
 
 
@@ -137,6 +147,38 @@ def test_a_strange_configuration_costs_nobody_anything(world: World, repository:
     until(lambda: bool(alice.get(f"{shown}small")["inside"]))
     assert most_memory(world.server) - before < 100 << 10
     assert "a part of the control loop failed" not in world.server.log.read_text()
+
+
+def test_the_packages_of_a_private_layer_are_not_shown_for_its_digest(
+    world: World, repository: str
+) -> None:
+    """An image may name layers that are kept elsewhere, so that the registry need not have them."""
+    alice, bob = world.alice, world.bob
+    private = layer(**{"secret-9.9.dist-info/METADATA": "x"})
+    with pusher(world.server, alice.name, PASSWORD, repository) as client:
+        config = config_of(private)
+        for each in (private, config):
+            client.put_blob(repository, each)
+        client.put_manifest(repository, "1", manifest(config, private), MANIFEST)
+    page = "/images/{}:1".format
+    until(lambda: f"{repository}:1" in listed(alice))
+
+    def packages(who: Someone, name: str) -> str:
+        inside = who.get(page(name.replace("/", "~")))["inside"]
+        return json.dumps(inside) if inside else ""
+
+    until(lambda: "secret" in packages(alice, repository))
+    own = f"{bob.name}/{repository.rpartition('/')[2]}"
+    with pusher(world.server, bob.name, PASSWORD, own) as client:
+        config = config_of()
+        client.put_blob(own, config)
+        named = json.loads(manifest(config, private))
+        named["layers"][0]["mediaType"] = LAYER.replace(".layer.", ".layer.nondistributable.")
+        client.put_manifest(own, "1", json.dumps(named).encode(), MANIFEST)
+    until(lambda: f"{own}:1" in listed(bob))
+    until(lambda: bool(packages(bob, own)))
+    assert "secret" not in packages(bob, own)
+    assert "failed" in packages(bob, own)
 
 
 def most_memory(server: DanluServer) -> int:

@@ -20,7 +20,7 @@ _PIP = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])?([=<>!~]=?[A-Za-z0-9.*+,<>=!~]+)?"
 )
 _CONDA = re.compile(
-    r"([A-Za-z0-9_.-]+::)?[A-Za-z0-9_][A-Za-z0-9_.-]*([=<>!]=?[A-Za-z0-9.*+_,<>=!-]+)?"
+    r"([A-Za-z0-9_][A-Za-z0-9_.-]*::)?[A-Za-z0-9_][A-Za-z0-9_.-]*([=<>!]=?[A-Za-z0-9.*+_,<>=!-]+)?"
 )
 _CONDA_PLACES = "/opt/conda /opt/miniforge3 /opt/miniconda3 /root/miniforge3 /root/miniconda3"
 # Many images have conda in a folder that only an interactive shell has on its PATH.

@@ -100,13 +100,18 @@ class ImageInside:
 
     async def _layer(self, client: Client, repository: str, digest: str) -> Packages:
         known = await self._context.store.read(lambda tx: store.packages_of(tx, digest))
+        loop = asyncio.get_running_loop()
         if known is not None:
+            # A manifest may name layers that are kept elsewhere: perhaps somebody's private one.
+            size = await loop.run_in_executor(self._threads, client.has_blob, repository, digest)
+            if size is None:
+                raise Refused(404, "BLOB_UNKNOWN", digest)
             return known
 
         def read() -> Packages:
             return packages_in(client.read_blob(repository, digest))
 
-        found = await asyncio.get_running_loop().run_in_executor(self._threads, read)
+        found = await loop.run_in_executor(self._threads, read)
         at = time.time()
         await self._context.persist(lambda tx: store.set_packages(tx, digest, found, at))
         return found
