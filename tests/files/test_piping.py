@@ -286,10 +286,11 @@ async def test_a_disk_is_not_filled_up_by_what_began_when_there_was_room(desk: D
     for number, way in enumerate(("pipe", "socket")):
         call = await piped(desk, way, 6, keep_free=1 << 60)
         assert call.pipe is not None
-        if way == "pipe":
-            os.write(call.pipe, b"six")
+        with contextlib.suppress(BrokenPipeError):  # it may have answered and closed already
+            if way == "pipe":
+                os.write(call.pipe, b"six")
         call.close_pipe()
-        with contextlib.suppress(Away):  # it may have answered and closed already
+        with contextlib.suppress(Away):
             await call.send_piece(b"six")
             await call.send_piece(b"")
         assert (await call.answer(PATIENCE)).get("error") == "no_room"
