@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from tests.files.people import Someone, join
 from tests.support.server import DanluServer
 
@@ -52,6 +54,23 @@ def test_what_does_not_fit_is_refused_before_its_first_byte(
     assert alice.upload("/userhome/b", os.urandom(3 * MB)).status_code == 204
     root = home(alice)
     assert root["quota"] == 10 * MB and root["used"] >= 6 * MB and root["free"] <= 4 * MB
+    assert sorted(alice.names("/userhome")) == ["a", "b"]
+
+
+def test_the_other_name_of_a_home_leads_to_no_more_room(
+    server: DanluServer, alice: Someone
+) -> None:
+    """It is at /mnt/user/NAME, too."""
+    other = "/mnt/user/alice"
+    refused = alice.begin(f"{other}/more", 8 * MB)
+    assert refused.status_code == 413 and "over_quota" in refused.text
+    limit(server, "alice", "8M")
+    made = alice.post("/copy", paths=["/userhome/a"], to=f"{other}/c", conflict="refuse")
+    assert made["state"] == "failed" and "quota" in made["message_en"]
+    limit(server, "alice", "10M")
+    dav = f"{server.url}/dav{other}/dav.bin"
+    put = httpx.put(dav, content=bytes(8 * MB), auth=("alice", alice.token))
+    assert put.status_code in (413, 507), put
     assert sorted(alice.names("/userhome")) == ["a", "b"]
 
 

@@ -22,7 +22,7 @@ from danlu.files.datasets import Datasets
 from danlu.files.folders import Folders
 from danlu.files.helper.bins import KEEPS as BIN_KEEPS
 from danlu.files.helpers import PATIENCE, Away, Call, Helpers
-from danlu.files.volumes import HOME, Volume, Volumes
+from danlu.files.volumes import HOME, USER, Volume, Volumes
 from danlu.services.file_calls import SLOW, Transfer, answer_of
 from danlu.services.file_operations import Done, Operation, Operations
 from danlu.services.file_places import Places, folder_entry, listed, merged, root_of
@@ -221,7 +221,7 @@ class Files:
                 call.close()
         except FileFault as problem:
             return RootView(volume, problem=problem.message)
-        key = holder(volume, person.name)
+        key = self._holder(volume, person)
         used, used_at = await self._sizes.used(person.name, volume.source, key)
         free = int(values["free"])
         quota = await self._sizes.limit(key)
@@ -301,6 +301,14 @@ class Files:
 
             yield more
 
+    def _holder(self, volume: Volume, person: Person) -> Key | None:
+        """Whose quota a volume counts towards, by whatever name a home is written to."""
+        if volume.name == USER:
+            home = self._volumes.find(HOME, person)
+            if home is not None and home.source == volume.source:
+                volume = home
+        return holder(volume, person.name)
+
     async def check_room(self, asks: Asker, path: str, size: int) -> Key | None:
         """Whose quota it counts towards; None: nobody's. Raises FileFault if it does not fit."""
         person = await self._person(asks)
@@ -310,7 +318,7 @@ class Files:
             return None
         if left < size:
             raise FileFault("over_quota", path, detail)
-        return holder(volume, person.name)
+        return self._holder(volume, person)
 
     async def check_home(self, asks: Asker) -> None:
         """For new jobs. Raises FileFault if the caller's home is over its quota."""
@@ -330,7 +338,7 @@ class Files:
 
         Before something is refused, it is measured again: much may have been deleted.
         """
-        key = holder(volume, person.name)
+        key = self._holder(volume, person)
         limit = await self._sizes.limit(key)
         if limit is None:
             return None, ""
@@ -466,7 +474,7 @@ class Files:
         running = known is not None and known.operation is not None and not known.operation.ended_at
         old = known is None or self._sizes.is_outdated(known, person.name, volume.source)
         if not running and (fresh or old):
-            whose = None if inside else holder(volume, person.name)
+            whose = None if inside else self._holder(volume, person)
             known = await self._measure(asks, key, path, whose)
         assert known is not None
         operation = known.operation
