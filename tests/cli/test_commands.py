@@ -243,6 +243,7 @@ def test_jobs_are_stopped_and_one_unknown_name_does_not_spare_the_others(
 ) -> None:
     for _ in range(2):
         server.submit(name="sleeper", command=["sleep", "600"])
+        server.goes_on("sleeper")
     done = server.cli("stop", "--now", "sleeper-1", "nothing-1", "sleeper-2")
     assert done.returncode == 3
     assert b"nothing-1" in done.stderr

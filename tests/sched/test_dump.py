@@ -83,7 +83,7 @@ def test_a_file_of_an_earlier_version_is_read() -> None:
             {"danlu": "snapshot", "version": 1, "snapshot": {"~": "Snapshot"}, "policy": 1},
             "missing",
         ),
-        ({"danlu": "snapshot", "version": 1, "snapshot": 1, "policy": 2}, "else"),
+        ({"danlu": "snapshot", "version": 1, "snapshot": 1, "policy": 2}, "hold a snapshot"),
     ],
 )
 def test_anything_else_is_refused_with_a_reason(values: object, said: str) -> None:

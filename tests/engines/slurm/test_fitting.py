@@ -44,8 +44,8 @@ def need(gpus: int = 0, cpus: float = 1, memory: int = GIB, model: str | None = 
         ("short", need(cpus=32.5), 1, "cpus", "at most 32 CPUs"),
         ("short", need(memory=129 * GIB), 1, "memory", "at most 128G of memory"),
         ("short", need(5, 32), 1, "gpus", "no single node of partition short"),
-        ("short", need(5), 2, "count", "has room for 1 such tasks"),
-        ("short", need(1, memory=50 * GIB), 4, "count", "has room for 3 such tasks"),
+        ("short", need(5), 2, "count", "fits only 1 such tasks"),
+        ("short", need(1, memory=50 * GIB), 4, "count", "fits only 3 such tasks"),
         ("typo", need(), 1, "queue", "partition nosuch, which Slurm does not have"),
     ],
 )
