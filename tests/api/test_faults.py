@@ -32,7 +32,7 @@ from danlu.spec.text import EMPTY
             {"pattern": f"^{NAME_PATTERN}$"},
             "is not a valid name; use 1 to 64 letters (a-z, A-Z), digits, '_', '.' or '-', "
             "starting with a letter, a digit or '_'",
-            "不是名称",
+            "不是有效的名称",
         ),
         ("literal_error", {"expected": "'a' or 'b'"}, "must be one of: a, b", "只能是：a, b"),
     ],

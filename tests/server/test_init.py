@@ -69,7 +69,7 @@ def test_answers_at_a_terminal_become_a_file_the_server_accepts(tmp_path: Path) 
             person.type("y\n")
         person.read_until("/mnt/shared")
         person.type(f"{shared}\n")
-        person.read_until("Pretend")
+        person.read_until("Declare some")
         person.type("4:A100\n")
         person.read_until("Wrote")
         assert person.end() == 0
