@@ -10,7 +10,6 @@ mounted further below gets one of its own.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import zlib
 
@@ -38,11 +37,14 @@ class Links:
             record.remove(folder)
 
     def path(self) -> str:
-        """The folder for /etc as it is now."""
-        changed = os.stat(_FOLDER).st_mtime_ns
-        if changed != self._listed:
-            self._path = self._made(sorted(os.listdir(_FOLDER)))
-            self._listed = changed
+        """The folder for /etc as it is now; empty if it cannot be made, as on a full disk."""
+        try:
+            changed = os.stat(_FOLDER).st_mtime_ns
+            if changed != self._listed:
+                self._path = self._made(sorted(os.listdir(_FOLDER)))
+                self._listed = changed
+        except OSError:
+            return ""
         return self._path
 
     def _made(self, names: list[str]) -> str:
@@ -55,8 +57,7 @@ class Links:
         os.mkdir(draft)
         os.chmod(draft, 0o755)  # noqa: S103 - tasks of all users look into it
         _fill(draft, names)
-        with contextlib.suppress(FileExistsError):
-            os.rename(draft, path)
+        os.rename(draft, path)
         return path
 
 
